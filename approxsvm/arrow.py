@@ -1,4 +1,4 @@
-"""Public import path of functions that predict the rows of Arrow record batches."""
+"""Public import path of functions that predict on Arrow record batches."""
 
 from approxsvm.integrations.arrow.batches import Scorer, predict_stream, score_batches
 

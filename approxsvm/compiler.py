@@ -1,4 +1,4 @@
-"""The function `compile`, which lists the steps of the compiler: read, plan, expand, certify, build."""
+"""The function `compile`, which runs the compiler's steps: read, plan, expand, certify, build."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# Functions that lower a model to an artifact, one for each kind of model.
+# Functions that lower a model to an artifact, one per kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -71,87 +71,87 @@ def compile(
     """Compile a trained kernel model into a small, fast predictor.
 
     Models with a linear kernel or a polynomial kernel of degree 1 to 6 need no expansion. Only the options `mode`,
-    `tolerance`, `max_bytes` and `n_jobs` apply to these models, and all values of these models are exact up to float64
-    rounding. A kernel of degree 1 or 2 is expanded to a quadratic form if evaluating the form costs less than
-    evaluating the support vectors.
+    `tolerance`, `max_bytes` and `n_jobs` apply to them, and all their values are exact up to float64 rounding. A kernel
+    of degree 1 or 2 is expanded to a linear or quadratic form if this form is cheaper to evaluate than the support
+    vectors.
 
-    A pipeline of `TaylorFeatures` and a linear model is already an expansion about the origin. The pipeline compiles
-    only in mode "approximate", and the bounds include only float32 rounding: `certified` shows which labels are proven
-    to equal the pipeline's labels over the real numbers.
+    A pipeline of `TaylorFeatures` and a linear model is already an expansion about the origin. It compiles only in
+    "approximate" mode, and its bounds include only float32 rounding: `certified` shows which labels are proven to equal
+    the pipeline's labels in real arithmetic.
 
     A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated without an
-    expansion, in float32 if float32 determines the label or meets the tolerance. Without a tolerance, values are exact
-    up to float64 rounding.
+    expansion, in float32 if that suffices to determine the label or to meet the tolerance. Without a tolerance, values
+    are exact up to float64 rounding.
 
     Parameters
     ----------
     model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor, a pipeline that
-        ends in one of these, a CalibratedClassifierCV around one of these, and more (`read_any`); or the path of a
-        LIBSVM model file. Unpickling can run code, so load a pickle yourself, or with ``read_model(path, trust=True)``.
+        ends in one of these, a CalibratedClassifierCV around one of these, and more (see `read_any`); or the path to a
+        LIBSVM model file. Unpickling can run arbitrary code: load a pickle yourself or with
+        ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Sample rows that resemble the rows to predict, without labels; for example, the training rows. The compiler
-        places centers and tests plans with the sample rows. Default: the support vectors, which lead to slower plans.
+        Sample rows, without labels, that resemble the rows to predict; for example, the training rows. The compiler
+        uses them to place centers and test plans. Default: the support vectors, which lead to slower plans.
     n_features : int, optional
-        Number of columns of the rows to predict. A LIBSVM model file does not store this number, and the last features
-        may be zero in all support vectors. Default: taken from `X`, or else from the support vectors.
+        Number of columns in the rows to predict. A LIBSVM model file does not store it, and the last features may be
+        zero in all support vectors. Default: taken from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
-        "certified": each label is proven equal to the exact model's label, or computed by the exact model; the artifact
-        includes the support vectors. "approximate": only the expansion, with bounds but without support vectors; labels
-        near the decision boundary may differ from the exact model's. "exact": only the exact model, on a faster engine.
+        "certified": each label is either proven equal to the exact model's label or computed by the exact model; the
+        artifact includes the support vectors. "approximate": only the expansion, with bounds but without support
+        vectors; labels near the decision boundary may differ from the exact model's. "exact": only the exact model, on
+        a faster engine.
     degree : "auto" or int from 1 to 6
-        Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and takes the fastest degree.
+        Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and chooses the fastest.
     n_centers : "auto" or int
-        Number of expansion points; each row uses a nearby point. "auto" tries several numbers and takes the fastest
-        plan, or the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error`
-        requires a larger number.
+        Number of expansion points; each row uses a nearby one. "auto" tries several numbers of points and chooses the
+        fastest plan, or the exact model if no expansion is faster; in "approximate" mode, there is one point unless
+        `target_error` requires more.
     center : {"mean", "origin"}
-        The expansion point if there is only one expansion point. An expansion about the mean of the support vectors is
-        more accurate; the expansion about the origin is exactly the expansion of Claesen et al. 2014.
+        The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
+        the expansion about the origin is exactly the one in Claesen et al. 2014.
     tolerance : float, optional
-        In the modes "certified" and "exact", every decision value (or value of a regression) differs from the exact
-        value by at most `tolerance`, in the units of the target, rounding included. Default: no tolerance for
-        classifiers, because only labels count; for regressions, a thousandth of the range of the model's values at its
-        support vectors ("exact": float64 accuracy).
+        In "certified" and "exact" modes, every decision value or regression value differs from the exact value by at
+        most `tolerance`, in the target's units, including rounding. Default: none for classifiers, because only labels
+        matter; for regressions, a thousandth of the range of the model's values at its support vectors ("exact":
+        float64 accuracy).
     labels : {"source", "probability"}
         "source": the labels of the source's ``predict``. "probability": the class with the largest probability in the
-        source's ``predict_proba``, which differs from the label of SVC(probability=True) for some rows. A model with
-        labels by probability has no decision function.
+        source's ``predict_proba``, which for some rows differs from the label predicted by SVC(probability=True). A
+        model with "probability" labels has no decision function.
     target_error : float, optional
-        In mode "approximate", take the smallest expansion whose labels differ from the exact model's labels on at most
-        this fraction of held-out rows.
+        In "approximate" mode, choose the smallest expansion whose labels differ from the exact model's on at most this
+        fraction of held-out rows.
     max_bytes : int, optional
-        Limit on the size of the artifact.
+        Maximum size of the artifact, in bytes.
     effort : {"low", "normal", "high"}
-        Limit on compile time: up to 64, 256 or 4,096 centers are tried. With "low", a trial may take a fifth of the
-        normal work, and with "high" ten times the normal work.
+        Limit on compile time: up to 64, 256 or 4,096 centers are tried. A trial may take a fifth of the normal work
+        with "low", and ten times the normal work with "high".
     random_state : int
-        Seed for the choice of rows and centers. On a given target, the same input gives an identical artifact, bit for
-        bit.
+        Seed for the choice of rows and centers. On a given target, the same input produces a bit-identical artifact.
     rows_per_call : int, optional
-        Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
-        chosen that takes more than three times as long for a single row as another plan.
+        Number of rows per call to optimize for: 1 for programs that predict one row at a time. Default: large batches,
+        but no plan is chosen that takes more than three times as long for a single row as another plan.
     rows_expected : int, optional
-        Total number of rows that the model will predict. A plan is tried only if it could save more time on these rows
-        than the trial takes: with more rows, the compiler searches longer for a faster plan. Default: a million.
+        Total number of rows that the model will predict. A plan is tried only if it could save more time on them than
+        the trial takes; with more rows, the compiler searches longer for a faster plan. Default: a million.
     plan : Plan, optional
-        Plan to build without a search, such as the `plan` of a model that was compiled earlier. For the same model,
-        rows and other options, the artifact is identical to the earlier artifact. Bounds are always computed anew, so a
-        plan may be used again for a retrained model. With a plan, options that guide a search are not allowed.
+        Plan to build without a search, such as the `plan` of a previously compiled model. For the same model, rows and
+        other options, the artifact is identical to the earlier one. Bounds are always recomputed, so a plan may be
+        reused for a retrained model. With a plan, options that guide the search are not allowed.
     measure : bool
-        Whether to time the best plans on this machine: up to four plans, including the exact engine, whose estimated
-        cost is at most 1.5 times the smallest cost. The plans predict the same rows in turn, and the fastest plan is
-        kept (among plans within 5 % of the fastest time, the smallest plan). The rows are a quarter of `X`, at most
-        10,000 rows, from which no centers are chosen. The plan then depends on the machine and its load, but labels and
-        bounds do not. The timing takes about as long as the search, and `summary.race` contains the times. The option
-        is ignored if only one plan is possible.
+        If True, time up to four plans on this machine: the exact engine, if allowed, and the plans whose estimated cost
+        is at most 1.5 times the smallest. They predict the same rows in turn, and the fastest plan is kept (the
+        smallest, among plans within 5% of the fastest time). These rows are a quarter of `X`, at most 10,000; no
+        centers are chosen from them. The plan then depends on the machine and its load, but labels and bounds do not.
+        Timing takes about as long as the search, and `summary.race` contains the times. The option is ignored if only
+        one plan is possible.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 uses all processors.
     verbose : bool, optional
-        Whether to show a progress bar on stderr. Default: True in a terminal and in a notebook.
+        If True, show a progress bar on stderr. Default: True in a terminal or a notebook.
     progress : callable, optional
-        Function that is called with a description of the current step and the completed fraction of that step; replaces
-        the progress bar.
+        Function called with a description of the current step and its completed fraction; replaces the progress bar.
 
     Returns
     -------
@@ -167,14 +167,14 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix of finite numbers in the columns that the model uses, or has the wrong number or names of
-        columns; an option has an invalid value; `tolerance` is smaller than float64 can guarantee; or `plan` was made
-        for a model with other features, classes or kernel, or for another mode.
+        `X` is not a matrix of finite numbers in the columns used by the model, or has the wrong number of columns or
+        wrong column names; an option has an invalid value; `tolerance` is smaller than float64 can guarantee; or `plan`
+        was made for a model with other features, classes or kernel, or for another mode.
 
     Warns
     -----
     SourceAccuracyWarning
-        Rounding in the source itself may change the labels or values of more than a hundredth of the rows of `X`.
+        Rounding in the source itself may change the labels or values of more than 1% of the rows in `X`.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Return a model that predicts the label with the largest probability, as ensembles do."""
+    """Return a model that predicts the most probable label, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
@@ -277,7 +277,7 @@ def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
 
 
 def _build(model: SingleModel, request: Request) -> Built:
-    """Build the artifact of a model; return the artifact with the plans that were tried."""
+    """Build a model's artifact; return it with the plans that were tried."""
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
@@ -289,7 +289,7 @@ def _build(model: SingleModel, request: Request) -> Built:
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return the options of `compile` that differ from the defaults, as Python source."""
+    """Return the options of `compile` that differ from their defaults, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 

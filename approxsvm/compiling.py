@@ -23,7 +23,7 @@ Self = TypeVar("Self", bound="CompilingEstimator")
 
 
 def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator of a method that the estimator and, after `fit`, the compiled model must have."""
+    """Return a decorator for a method that the estimator and, after `fit`, the compiled model must have."""
 
     def has_method(self: Any) -> bool:
         is_fitted = "compiled_" in vars(self)
@@ -38,10 +38,10 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
 class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of estimators that train another estimator and compile it.
 
-    scikit-learn's tools accept this object in place of the estimator: pipelines, searches over ``estimator__C``,
-    cross-validation, voting, stacking and calibration. All these tools predict with the compiled model. The function
-    `compile` accepts this object, and pipelines, searches or ensembles that contain such objects, and compiles the
-    trained estimators.
+    The object can replace the inner estimator in scikit-learn's tools: pipelines, searches over ``estimator__C``,
+    cross-validation, voting, stacking and calibration. All of them then predict with the compiled model. `compile`
+    accepts the object, and pipelines, searches or ensembles that contain such objects; it compiles the trained
+    estimators.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
     rows_per_call, rows_expected, measure, n_jobs : optional
         Options of `compile`.
     verbose : bool, optional
-        Whether to show a progress bar for each compilation. Default: False.
+        If True, show a progress bar for each compilation. Default: False.
 
     Attributes
     ----------
     estimator_ : estimator
         The trained clone.
     compiled_ : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-        The compiled model, which can be saved; see the methods `certified` and `error_bound`, and the property
+        The compiled model, which can be saved; see its methods `certified` and `error_bound` and its property
         `summary`.
     n_features_in_, feature_names_in_
-        Values of the trained estimator's attributes, if it has these attributes.
+        Same as in the trained estimator, if it has them.
     """
 
     _default: ClassVar[type[BaseEstimator]]
-    # The inner estimator determines the routing of weights, as without this wrapper.
+    # The inner estimator determines how weights are routed, as it does without this wrapper.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
 
     def __init__(
@@ -115,14 +115,14 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            The rows on which the estimator is trained.
+            Training rows.
         y : array-like of shape (n_rows,), optional
             Labels or targets.
         sample_weight : array-like of shape (n_rows,), optional
             Passed to the estimator's `fit` if given.
         **fit_params : dict
             Passed to the estimator's `fit`, such as ``svc__sample_weight`` for a pipeline. With scikit-learn's metadata
-            routing, the requests of the estimator determine which parameters are passed.
+            routing, the estimator's requests determine which parameters are passed.
 
         Returns
         -------
@@ -147,11 +147,11 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
             else:
-                self.__dict__.pop(name, None)  # set by an earlier call of `fit`
+                self.__dict__.pop(name, None)  # set by an earlier call to `fit`
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predict with the compiled model: the trained estimator's labels, or values within the tolerance."""
+        """Predict with the compiled model: the trained estimator's labels, or its values to within the tolerance."""
         check_is_fitted(self)
         return self.compiled_.predict(X)
 
@@ -162,7 +162,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         return self.compiled_.decision_function(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata requests of this object, for `score`, and of the estimator, for `fit`."""
+        """Return this object's metadata requests (for `score`) and the estimator's (for `fit`)."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._template(), method_mapping=mapping)
 
@@ -212,7 +212,7 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
 
     @_answers("predict_proba")
     def predict_proba(self, X: Any) -> Any:
-        """Return the compiled model's class probabilities, (n_rows, n_classes)."""
+        """Return the compiled model's class probabilities, of shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return self.compiled_.predict_proba(X)
 
@@ -285,6 +285,6 @@ class CompiledOutlierDetector(OutlierMixin, CompilingEstimator):  # type: ignore
 
     @_answers("score_samples")
     def score_samples(self, X: Any) -> Any:
-        """Return the decision values before the offset is subtracted, shape (n_rows,)."""
+        """Return the decision values before the offset is subtracted, of shape (n_rows,)."""
         check_is_fitted(self)
         return self.compiled_.score_samples(X)

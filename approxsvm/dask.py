@@ -1,4 +1,4 @@
-"""Public import path of functions that predict the rows of Dask data frames."""
+"""Public import path of functions that predict on Dask data frames."""
 
 from approxsvm.integrations.dask import score
 

@@ -1,4 +1,4 @@
-"""Public import path of functions that predict rows in DuckDB."""
+"""Public import path of functions that predict in DuckDB."""
 
 from approxsvm.integrations.duckdb import register
 

@@ -1,6 +1,6 @@
-"""Exception classes, one for each kind of failure, and warning classes, one for each kind of doubt.
+"""Exception classes, one per kind of failure, and warning classes.
 
-Error messages are in lower case; a message names the offending item, the found and the expected number.
+Error messages are in lower case and name the offending item, the value found and the value expected.
 """
 
 
@@ -49,8 +49,8 @@ class ColumnsByPositionWarning(ApproxSVMWarning):
 
 
 class OpenAnswersWarning(ApproxSVMWarning):
-    """An exported model predicts some rows only by its expansions: labels or values may differ from the source's."""
+    """An exported model predicts some rows from its expansions alone: labels or values may differ from the source's."""
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):
-    """Float64 rounding in the source may change the source's predictions."""
+    """Float64 rounding in the source may change its predictions."""

@@ -1,4 +1,4 @@
-"""scikit-learn estimators around an artifact: fitted from the start, with scikit-learn's conventions and checks."""
+"""scikit-learn estimators that wrap an artifact: fitted from the start, with scikit-learn's conventions and checks."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from approxsvm.system.availability import available_if
 from approxsvm.system.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
-# Dtypes of rows that are not converted; the evaluator rejects longdouble numbers that float64 would round.
+# Row dtypes that are not converted; the evaluator rejects longdouble values that float64 would round.
 _DTYPES = [np.float64, np.float32, np.longdouble]
 
 
 class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
-    Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ, but the bounds hold for both values.
+    Batches of up to four rows per center use different code than larger batches, to reduce latency. A row's values may
+    differ between a small and a large batch, but the bounds hold for both.
 
-    scikit-learn's steps compute in the dtype of their rows. If the source's results for float32 rows differ from its
-    results for the same rows in float64, float32 rows are rejected (InputError), or the bounds include the source's
-    rounding in float32.
+    scikit-learn steps compute in the dtype of their input rows. If the source's results for float32 rows differ from
+    its results for the same rows in float64, either float32 rows raise InputError, or the bounds include the source's
+    float32 rounding.
 
     Parameters
     ----------
@@ -51,12 +51,11 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     Attributes
     ----------
     n_features_in_ : int
-        Number of columns that rows must have.
+        Required number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names, if the source model was fitted on a data frame. If the first step of the source is a
-        ColumnTransformer, the columns of a data frame are matched by name, in any order, and further columns are
-        ignored; columns that the ColumnTransformer drops may have any content or be missing. Otherwise a data frame
-        must have the same columns in the same order.
+        Column names, if the source model was fitted on a data frame. If the source's first step is a ColumnTransformer,
+        data-frame columns are matched by name, in any order, and extra columns are ignored; columns that it drops may
+        have any contents or be missing. Otherwise, a data frame must have the same columns in the same order.
     compilation : Compilation or None
         The plans that were tried, and the compile time; None if the model was loaded from a file, unpickled or cloned.
     """
@@ -69,7 +68,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns that rows must have."""
+        """Required number of columns."""
         return int(self.artifact.n_raw_features)
 
     @property
@@ -106,9 +105,9 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def members(self) -> list[Any]:
-        """Compiled models of the members of an ensemble or, for several targets, of each target.
+        """Compiled models, one per ensemble member or, for several targets, one per target.
 
-        The member for a target may be a regression, whose value is positive for the second of two labels.
+        A target's member may be a regression whose value is positive for the second of two labels.
         """
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
@@ -129,14 +128,14 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         if plain and self.artifact.raw_columns.looked_up:
             check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
-            return X  # the usual case takes a tenth of the time; the core checks the values
+            return X  # the usual case, in a tenth of the time; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns about missing names
             return X
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in any container except plain arrays to float32 or float64."""
+        """Convert rows in any container other than a plain array to floating point."""
         width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
@@ -167,11 +166,11 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @available_if(_has_numbers)
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on `|value - exact value|` for each row, which includes truncation and rounding.
+        """Return an upper bound on `|value - exact value|` for each row, including truncation and rounding.
 
         The value is the result of `decision_function`, or of `predict` for a regression. The exact value is the source
-        model's decision function over the real numbers. For a calibrated classifier, the bounds hold for the values of
-        the inner classifier; `probability_bound` bounds the errors of the probabilities.
+        model's decision function in real arithmetic. For a calibrated classifier, the bounds hold for the inner
+        classifier's values; `probability_bound` bounds the errors of the probabilities.
 
         Parameters
         ----------
@@ -180,8 +179,8 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            For a regression, the shape equals the shape of the predictions. Pairs of classes are in LIBSVM's order: (0,
-            1), (0, 2), ..., by position in ``artifact.labels``.
+            For a regression, the bounds have the shape of the predictions. Class pairs are in LIBSVM's order: (0, 1),
+            (0, 2), ..., as indices into ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
 
@@ -196,13 +195,13 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def summary(self) -> Summary:
-        """Source, plan and size of the compiled model, for printing."""
+        """Printable summary of the compiled model's source, plan and size."""
         race = None if self.compilation is None else self.compilation.race
         return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count, race)
 
 
 class WithProbabilities(CompiledModel):
-    """Base class of the compiled models that may have probabilities, with the parameters of CompiledModel."""
+    """Base class of compiled models that may provide probabilities, with the parameters of CompiledModel."""
 
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
@@ -211,10 +210,9 @@ class WithProbabilities(CompiledModel):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities by the source's formula.
+        """Return class probabilities, computed with the source's formula.
 
-        Probabilities are computed from the exact decision values or, with a tolerance, from values within the
-        tolerance.
+        They are computed from exact decision values or, if a tolerance is set, from approximations within it.
 
         Parameters
         ----------
@@ -223,8 +221,7 @@ class WithProbabilities(CompiledModel):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            Columns are in the order of ``classes_``. The columns of a one-class model are inlier and outlier, as in
-            LIBSVM.
+            Columns are in the order of ``classes_``. For a one-class model, they are inlier and outlier, as in LIBSVM.
         """
         return np.asarray(self._evaluator.predict_proba(self._rows(X)))
 
@@ -236,7 +233,7 @@ class WithProbabilities(CompiledModel):
 
     @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on the difference from the probabilities of the exact decision values.
+        """Return an upper bound on the difference from the probabilities computed from exact decision values.
 
         Returns
         -------
@@ -247,7 +244,7 @@ class WithProbabilities(CompiledModel):
 
 
 class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
-    """Base class of the compiled classifiers, with the parameters of CompiledModel."""
+    """Base class of compiled classifiers, with the parameters of CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,7 +258,7 @@ class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
 
 
 class CompiledSVC(ClassifierModel):
-    """Compiled support vector classifier, one-vs-one for several classes, with the parameters of CompiledModel."""
+    """Compiled support vector classifier (one-vs-one if multiclass), with the parameters of CompiledModel."""
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
@@ -270,12 +267,12 @@ class CompiledSVC(ClassifierModel):
 
     @available_if(_has_decision_function)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of the source; a CalibratedClassifierCV has no decision values.
+        """Return the source's decision values; a CalibratedClassifierCV has none.
 
-        By default the values are exact and come from the float64 engine, for ranking, thresholds and calibration;
-        `predict` does not need these values, and is therefore faster. If the model was compiled with a tolerance, the
-        values are within the tolerance of the exact values, and their signs equal the exact model's signs. In mode
-        "approximate" the values come from the expansion. `error_bound` bounds the error of each value.
+        By default, they are exact and computed by the float64 engine, for ranking, thresholds and calibration;
+        `predict` does not need them and is therefore faster. If the model was compiled with a tolerance, they are
+        within the tolerance of the exact values and have the same signs. In "approximate" mode, they come from the
+        expansion. `error_bound` bounds the error of each value.
 
         Parameters
         ----------
@@ -285,9 +282,9 @@ class CompiledSVC(ClassifierModel):
         -------
         ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
             With two classes, a positive value is a vote for ``classes_[1]``, as in scikit-learn. With more classes,
-            there is one score for each class ("ovr": votes, with confidences that break ties); or, with
-            decision_function_shape="ovo" and for LIBSVM models, one value for each pair of ``classes_``, which is
-            positive for the first class of the pair.
+            there is one score per class ("ovr": votes, with ties broken by confidences) or, with
+            decision_function_shape="ovo" and for LIBSVM models, one value per pair of ``classes_``, positive for the
+            first class of the pair.
 
         Raises
         ------
@@ -304,8 +301,8 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 class CompiledDensity(CompiledSVR):
     """Compiled kernel density, with the parameters of CompiledModel.
 
-    `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor. The
-    artifact contains this mean, and all other interfaces return the mean.
+    `predict` returns the mean of the kernel, weighted by the sample weights: the density up to a constant factor. The
+    artifact represents this mean, and all other interfaces return it.
     """
 
     def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
@@ -315,16 +312,15 @@ class CompiledDensity(CompiledSVR):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds, too.
+            If True, also return bounds.
 
         Returns
         -------
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
-            Returned only with `return_bound`: upper bound on the distance from the log of the density over the real
-            numbers. The error of the density is therefore a factor of at most ``exp(bound)``. The bound includes the
-            source's rounding in float32. For rows in the tails, the bound is infinite in mode "approximate", and if the
-            source computes in float32.
+            Upper bound on the difference from the log density in real arithmetic, returned only with `return_bound`.
+            The density is therefore off by a factor of at most ``exp(bound)``. The bound includes the source's float32
+            rounding. For rows in the tails, it is infinite in "approximate" mode and if the source computes in float32.
 
         Examples
         --------
@@ -352,7 +348,7 @@ class CompiledDensity(CompiledSVR):
 class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc]
     """Compiled one-class support vector machine, with the parameters of CompiledModel.
 
-    Models of LIBSVM's ``svm-train -s 2 -b 1`` have probabilities, with the columns inlier and outlier.
+    Models trained with LIBSVM's ``svm-train -s 2 -b 1`` provide probabilities in the columns inlier and outlier.
 
     Attributes
     ----------
@@ -367,12 +363,12 @@ class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc
 
     @property
     def offset_(self) -> float:
-        """Difference between scores and decision values; AttributeError for an RBF kernel with gamma=0."""
+        """Difference between scores and decision values; raises AttributeError for an RBF kernel with gamma=0."""
         self._has_scores()
         return float(self.artifact.offset)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values, shape (n_rows,); positive values are inliers.
+        """Return decision values, of shape (n_rows,); they are positive for inliers.
 
         The values are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
@@ -380,23 +376,23 @@ class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc
 
     @available_if(_has_scores)
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the decision values before the offset is subtracted, shape (n_rows,)."""
+        """Return the decision values before the offset is subtracted, of shape (n_rows,)."""
         return self.decision_function(X) + self.offset_
 
 
 class CompiledEnsemble(ClassifierModel):
     """Compiled classifiers with combined votes or averaged probabilities, as in CalibratedClassifierCV(ensemble=True).
 
-    An ensemble that averages probabilities has no decision function, and `error_bound` bounds its probabilities. Rows
-    whose label the members' bounds cannot determine are evaluated exactly, except in mode "approximate". Parameters are
-    the same as for CompiledModel.
+    An ensemble that averages probabilities has no decision function, and `error_bound` bounds the errors of its
+    probabilities. Rows whose labels are not determined by the members' bounds are evaluated exactly, except in
+    "approximate" mode. Parameters are the same as for CompiledModel.
 
-    An ensemble that votes has the probabilities and decision values of BaggingClassifier, computed here from the
-    members' predictions: the fraction of the votes for each class, and the mean decision values.
+    An ensemble that votes provides BaggingClassifier's probabilities and decision values, computed here from the
+    members' predictions: each class's fraction of the votes, and the mean decision values.
     """
 
     def _votes(self, X: Any) -> FloatArray:
-        """Return the fraction of the votes for each class, shape (n_rows, n_classes)."""
+        """Return each class's fraction of the votes, of shape (n_rows, n_classes)."""
         rows = self._rows(X)  # members cannot vectorize strings
         artifact = self.artifact
         labels = [member._evaluator.predict(rows)[:, np.newaxis] for member in self.members]
@@ -415,7 +411,7 @@ class CompiledEnsemble(ClassifierModel):
 
     @available_if(_has_vote_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities by the source's formula, shape (n_rows, n_classes); columns as in ``classes_``."""
+        """Return class probabilities, of shape (n_rows, n_classes), with columns in the order of ``classes_``."""
         if not self.artifact.counts_votes:
             return np.asarray(self._evaluator.predict_proba(self._rows(X)))
         return self._votes(X)
@@ -437,31 +433,31 @@ class CompiledEnsemble(ClassifierModel):
     def decision_function(self, X: Any) -> FloatArray:
         """Return means of the members' decision values.
 
-        The shape is the same as in the source: (n_rows,) for two classes, otherwise one column for each class or pair
-        of classes. If a step of the source transforms float32 rows in float32, the means of such rows are accurate up
-        to the rounding of that step.
+        The shape is the same as in the source: (n_rows,) for two classes, otherwise one column per class or class pair.
+        If a step of the source transforms float32 rows in float32, their means are accurate up to the rounding of that
+        step.
         """
         rows = self._rows(X)
         return np.asarray(np.mean([member._evaluator.decision_function(rows) for member in self.members], axis=0))
 
 
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled classifiers for several labels of each row; every label has a certificate.
+    """Compiled classifiers that predict several labels per row; every label has a certificate.
 
     The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix. Parameters are the
-    same as for CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members
-    have these methods.
+    same as for CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results if all members
+    have the method.
 
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Labels of each target; for a OneVsRestClassifier, the classes 0, 1, ...: a row may belong to several classes or
+        Each target's labels; for a OneVsRestClassifier, the classes 0, 1, ...; a row may belong to several of them or
         to none.
     """
 
     @property
     def multilabel_(self) -> bool:
-        """Whether each label states if the row belongs to one of several classes."""
+        """True if each label states whether the row belongs to one of several classes."""
         return bool(self.artifact.outputs.decision_shape == "ovr")
 
     @property
@@ -492,12 +488,12 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return a list of each target's class probabilities, or a matrix with one column for each class."""
+        """Return a list of each target's class probabilities, or a matrix with one column per class."""
         return self._from_members(X, "predict_proba")
 
     @available_if(_have_probabilities)
     def probability_bound(self, X: Any) -> Any:
-        """Bound the difference from the probabilities of the exact decision values, in the shape of `predict_proba`.
+        """Bound the difference from probabilities computed from exact decision values; shaped like `predict_proba`.
 
         The bound is 1 if several classes are coupled, because only their decision values are bounded.
         """
@@ -516,10 +512,10 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of each class, shape (n_rows, n_targets): exact, or within the tolerance.
+        """Return each class's decision values, of shape (n_rows, n_targets): exact, or within the tolerance.
 
-        If a step of the source transforms float32 rows in float32, the values of such rows are accurate up to the
-        rounding of that step.
+        If a step of the source transforms float32 rows in float32, their values are accurate up to the rounding of that
+        step.
         """
         rows = self._rows(X)
         values = [
@@ -537,7 +533,7 @@ def _as_numbers(columns: Any) -> Any:
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
-    """Return the estimator for an artifact, after evaluating the check rows of the artifact."""
+    """Return the estimator for an artifact, after evaluating its check rows."""
     of_classes = CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledMultiOutput if artifact.of_targets else of_classes,
@@ -566,7 +562,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     Raises
     ------
     ArtifactError
-        The file violates models/FORMAT.md, or its check rows have other values on this machine.
+        The file violates models/FORMAT.md, or its check rows evaluate to different values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError

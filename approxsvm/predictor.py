@@ -20,12 +20,12 @@ from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index
 
 
 class Predictor(Predicting):
-    """Compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
+    """Compiled model for programs that only predict; requires NumPy (and SciPy for batches of documents).
 
     Parameters
     ----------
     artifact : path, bytes, or artifact
-        Path or content of an .asvm file, or the ``artifact`` of a compiled estimator.
+        Path or contents of an .asvm file, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
         Number of threads. Default: 1; -1 for all processors. Results do not depend on the number of threads.
 
@@ -34,14 +34,14 @@ class Predictor(Predicting):
     classes : ndarray of shape (n_classes,)
         Class labels, sorted; empty unless the task is classification.
     n_features : int
-        Number of columns that rows must have.
+        Required number of columns.
     feature_names : tuple of str, or None
-        Column names with which the source was fitted.
+        Column names on which the source was fitted.
 
     Raises
     ------
     ArtifactError
-        The bytes violate models/FORMAT.md, or the check rows have other values on this machine.
+        The bytes violate models/FORMAT.md, or the check rows evaluate to different values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError
@@ -76,45 +76,45 @@ class Predictor(Predicting):
         return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the source's decision values, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
+        """Return the source's decision values, of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
         Raises
         ------
         InputError
-            See `predict`; raised also if the source has no decision function, for example a CalibratedClassifierCV.
+            See `predict`; also raised if the source has no decision function (for example, a CalibratedClassifierCV).
         """
         if not self.artifact.has_decision_function:
             raise InputError(self.artifact.why_no_decision_function)
         return self._evaluator.decision_function(self._rows(X))
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return decision values of a one-class model before the offset is subtracted, shape (n_rows,).
+        """Return a one-class model's decision values before the offset is subtracted, of shape (n_rows,).
 
         Raises
         ------
         InputError
-            See `predict`; raised also if the model is not a one-class model, or is constant (gamma=0).
+            See `predict`; also raised if the model is not a one-class model, or is constant (gamma=0).
         """
         if self.artifact.offset is None:
             raise InputError(self.artifact.why_no_scores)
         return self._evaluator.decision_function(self._rows(X)) + self.artifact.offset
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes), with columns in the order of `classes`.
+        """Return class probabilities, of shape (n_rows, n_classes), with columns in the order of `classes`.
 
-        The columns of a one-class model are inlier and outlier, as in LIBSVM.
+        For a one-class model, they are inlier and outlier, as in LIBSVM.
 
         Raises
         ------
         InputError
-            See `predict`; raised also if the model has no probabilities.
+            See `predict`; also raised if the model has no probabilities.
         """
         if not self._evaluator.has_probabilities:
             raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.predict_proba(self._rows(X))
 
     def probability_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on the difference from the probabilities of the exact decision values.
+        """Return an upper bound on the difference from the probabilities computed from exact decision values.
 
         Columns are in the order of `classes`.
 
@@ -128,7 +128,7 @@ class Predictor(Predicting):
         return self._evaluator.probability_bound(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on `|value - exact value|` for each row; the values of ensembles are probabilities."""
+        """Return an upper bound on `|value - exact value|` for each row; an ensemble's values are probabilities."""
         return self._evaluator.error_bound(self._rows(X))
 
     def _rows(self, X: Any) -> Any:
@@ -138,7 +138,7 @@ class Predictor(Predicting):
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in any container except plain arrays."""
+        """Convert rows in any container other than a plain array."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

@@ -1,4 +1,4 @@
-"""Public import path of functions that predict the rows of files of any size."""
+"""Public import path of functions that predict on files of any size."""
 
 from approxsvm.integrations.scoring.dataset import score_dataset
 from approxsvm.integrations.scoring.result import Scoring

@@ -1,4 +1,4 @@
-"""Import of the installed package if Python, started in the source folder, has found the sources first."""
+"""Import the installed package even if Python was started in the source folder and found the sources first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def installed_folder(path: str) -> str:
-    """Return the folder of the installed package, which has the compiled module that is missing at `path`.
+    """Return the folder of the installed package, which contains the compiled module missing from `path`.
 
-    All modules are imported from that folder, so that versions never mix. If the sources differ, a warning says so.
+    All modules are imported from that folder, so versions never mix. If the sources differ, a warning is issued.
     """
     sources = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Public import path of functions that predict the rows of Spark data frames."""
+"""Public import path of functions that predict on Spark data frames."""
 
 from approxsvm.integrations.spark import SVMTransformer, predict_udf, score
 

@@ -1,6 +1,6 @@
 """Benchmarks of speed, accuracy and size against peers: ``python -m benchmarks`` from the repository root.
 
-This command repeats the tables of Claesen et al. 2014, "Fast Prediction with SVM Models Containing RBF Kernels".
+This command repeats the tables in Claesen et al. 2014, "Fast Prediction with SVM Models Containing RBF Kernels".
 ``python -m benchmarks.NAME --help`` describes another experiment and its options.
-Every answer is checked before it is timed, times are medians, and the ratios within one run are what counts.
+Every answer is checked before it is timed; times are medians, and only ratios within one run are meaningful.
 """

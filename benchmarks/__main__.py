@@ -1,12 +1,13 @@
-"""LIBSVM's models from file to file, as Claesen et al. measured them in 2014: accuracy, whole processes, compiling.
+"""LIBSVM models from file to file, as measured by Claesen et al. in 2014: accuracy, whole processes, compiling.
 
-`benchmarks.ordinary` has the times in memory. The table accuracy is the paper's Table 1, with shares of correct labels
-(exact, origin, mean), and of labels that differ from the exact model's for either center. The table files is its Table
-2: whole processes on one thread, start included, that read text, predict and write labels; our tool gets LIBSVM's model
-file, or an artifact of the named mode. If `seconds` is None, `problem` has the reason; `differ` is the share of labels
-that differ from svm-predict's. The tool of 2014 takes part if APPROXSVM_2014 names the folder of its programs. The
-table of compiling has seconds from the model file to a predictor, on every processor, and the peak memory of a fresh
-process that compiled, imports included. A wrong label on an exact path ends the run.
+For times with rows already in memory, see `benchmarks.ordinary`. The accuracy table corresponds to the paper's Table 1.
+It gives the fraction of correct labels (exact, origin, mean) and, for each center, the fraction that differ from the
+exact model's. The files table corresponds to Table 2: whole processes on one thread, including startup, that read text,
+predict and write labels; our tool gets LIBSVM's model file, or an artifact in the given mode. If `seconds` is None,
+`problem` contains the reason; `differ` is the fraction of labels that differ from svm-predict's. The tool of 2014 takes
+part if APPROXSVM_2014 names the folder with its programs. The compile table lists the time in seconds from the model
+file to a predictor, on every processor, and the peak memory of a fresh process that compiled, including imports. A
+wrong label on an exact path ends the run.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.timing import seconds, spread, timed
 
 _ROUNDS = 5
 _QUICK_ROWS = 512
-# Read the kernel's record of this process, because getrusage would include the process that started it.
+# Read the kernel's record of this process: getrusage would include the process that started it.
 _PEAK_MEMORY = r"""
 import re, sys
 import approxsvm
@@ -48,7 +49,7 @@ print(imported, peak())
 
 
 def measure(run: Run, source: Source) -> Rows:
-    """Measure all tables of one model."""
+    """Measure all tables for one model."""
     problem = scaled(run.data, source, "none", n_test=_QUICK_ROWS if run.options.quick else None)
     model_path, test_path = run.scratch / "of_libsvm.model", run.scratch / "rows.t"
     model_path.write_bytes(unpacked(run.data.parent / "models" / f"{source.model}.model"))
@@ -76,7 +77,7 @@ def measure(run: Run, source: Source) -> Rows:
 
 
 def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
-    """Measure the memory of a separate process that compiles once more; None if the kernel has no such record."""
+    """Measure the memory of a separate process that compiles again; None if the kernel keeps no such record."""
     if not Path("/proc/self/status").exists():
         return {"peak_bytes": None, "import_bytes": None}
     command = [sys.executable, "-c", _PEAK_MEMORY, str(model_path), str(n_features)]
@@ -89,7 +90,7 @@ def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
 
 @dataclass(frozen=True)
 class _Process:
-    """Time and output of a tool, or the reason that it did not run."""
+    """Time and output of a tool, or the reason why it did not run."""
 
     seconds: float | None = None
     output: bytes = b""
@@ -137,7 +138,7 @@ def _files(name: str, exact: npt.NDArray[Any], artifacts: dict[str, Any], model_
 
 
 def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse: bool = False) -> _Process:
-    """Run ``tool arguments``, the last of which is the output file, with one OpenMP thread; return median seconds."""
+    """Run the tool with these arguments (output file last) and one OpenMP thread; return the median seconds."""
     program = find_tool(tool)
     if program is None:
         return _Process(problem="not installed")

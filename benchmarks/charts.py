@@ -1,7 +1,7 @@
-"""The charts of the suite: dots, lines, points. matplotlib draws them, in light and in dark colours.
+"""The suite's charts: dots, lines, points. matplotlib draws them, in light and dark colours.
 
-A chart is data; `svg` draws it and adds its numbers to the file as a description, for readers who cannot see it and
-for the test that compares pictures with figures:
+A chart is data; `svg` draws it and adds its values to the file as a description, for readers who cannot see it and for
+the test that compares the charts with the figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
     path.write_text(svg(chart))
@@ -58,14 +58,14 @@ _STYLE = {
 }
 _WIDTH = 5.2  # inches: on a phone, text keeps three quarters of its size
 _MOST_TICKS = 6
-_LABEL_GAP = 13.0  # points between the labels of two lines
+_LABEL_GAP = 13.0  # points between two line labels
 
 Series: TypeAlias = Mapping[str, Sequence[tuple[float, float | None]]]
 
 
 @dataclass(frozen=True)
 class Dots:
-    """Dots on a logarithmic scale, a row for each name and a dot for each series; None leaves one out."""
+    """Dots on a logarithmic scale, with one row per name and one dot per series; None omits a dot."""
 
     title: str
     label: str
@@ -73,7 +73,7 @@ class Dots:
     series: Mapping[str, Sequence[float | None]]
 
     def numbers(self) -> Series:
-        """Return values by series, numbered by name."""
+        """Return the values by series, each with the index of its name."""
         return {name: list(enumerate(values)) for name, values in self.series.items()}
 
     @property
@@ -82,7 +82,7 @@ class Dots:
         return 0.9 + 0.25 * ((len(self.series) + 1) // 2) + len(self.names) * (0.16 + 0.2 * len(self.series))
 
     def draw(self, axes: Any) -> None:
-        """Draw on an axis."""
+        """Draw on these axes."""
         height = 0.82 / len(self.series)
         for k, (name, values) in enumerate(self.series.items()):
             shown = [(i, value) for i, value in enumerate(values) if value is not None]
@@ -108,7 +108,7 @@ class Dots:
 
 @dataclass(frozen=True)
 class _Plane:
-    """Two scales, both logarithmic by default."""
+    """Two axes, both logarithmic by default."""
 
     title: str
     x_label: str
@@ -118,15 +118,15 @@ class _Plane:
     y_scale: str = "log"
 
     def numbers(self) -> Series:
-        """Return points by series."""
+        """Return the points by series."""
         return self.series
 
     def set_scales(self, axes: Any) -> None:
-        """Set scales and labels, before drawing."""
+        """Set scales and labels before drawing."""
         axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
 
     def set_numbers(self, axes: Any) -> None:
-        """Format numbers, after ticks are known."""
+        """Format the tick labels once the ticks are known."""
         for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
             if scale == "log":
                 _plain_numbers(axis)
@@ -134,12 +134,12 @@ class _Plane:
 
 @dataclass(frozen=True)
 class Lines(_Plane):
-    """A line per series, labelled at its end."""
+    """One line per series, labelled at its end."""
 
     inches = 4.4
 
     def draw(self, axes: Any) -> None:
-        """Draw on an axis."""
+        """Draw on these axes."""
         self.set_scales(axes)
         ends = []
         for k, (name, points) in enumerate(self.series.items()):
@@ -157,9 +157,9 @@ class Lines(_Plane):
 
 @dataclass(frozen=True)
 class Points(_Plane):
-    """Points of several series, with a legend.
+    """Points in several series, with a legend.
 
-    `diagonal` names the line of equal coordinates; empty for none.
+    `diagonal` is the label of the line of equal coordinates; empty for none.
     """
 
     diagonal: str = ""
@@ -167,7 +167,7 @@ class Points(_Plane):
     inches = 4.6
 
     def draw(self, axes: Any) -> None:
-        """Draw on an axis."""
+        """Draw on these axes."""
         self.set_scales(axes)
         for k, (name, points) in enumerate(self.series.items()):
             xs, ys = zip(*[(x, y) for x, y in points if y is not None], strict=True)
@@ -183,7 +183,7 @@ Chart: TypeAlias = Dots | Lines | Points
 
 
 def words(chart: Chart) -> str:
-    """Return the numbers of a chart to three digits, which its file must contain."""
+    """Return a chart's values to three digits, which its file must contain."""
     shown = (
         f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
         for name, points in chart.numbers().items()
@@ -192,7 +192,7 @@ def words(chart: Chart) -> str:
 
 
 def svg(chart: Chart) -> str:
-    """Return a file whose colours follow the reader's choice of light or dark.
+    """Return an SVG file whose colours follow the reader's choice of light or dark.
 
     Raises MissingPackageError if matplotlib is not installed.
     """
@@ -226,8 +226,8 @@ def _plain_numbers(axis: Any) -> None:
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:
-    """Write names to the right of the ends of lines, pushed apart if they would overlap."""
-    axes.figure.draw_without_rendering()  # gives data their places on the page
+    """Write names to the right of line ends, pushed apart if they would overlap."""
+    axes.figure.draw_without_rendering()  # determines where the data lie on the page
     points = 72.0 / axes.figure.dpi
     last = -float("inf")
     placed = sorted((axes.transData.transform((x, y))[1] * points, name, color, x, y) for name, color, x, y in ends)

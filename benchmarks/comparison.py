@@ -1,4 +1,4 @@
-"""Tables of README and docs/comparison.md, as Markdown, from the records alone."""
+"""Tables for README and docs/comparison.md, as Markdown, from the records alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_PLAN: Final = FASTER["times faster than our exact engine"]
 
 
 def _pitch(records: Records) -> str:
-    """Return the gains over each peer as ranges, and the factors of the largest."""
+    """Return the speedup over each peer as a range, and the factors that make up the largest one."""
     record = records["ordinary"]
     models = models_of(record, "two classes")
     peers: dict[str, Callable[[Row], float]] = {
@@ -101,7 +101,7 @@ def _readme(records: Records) -> str:
 
 
 def _of_target(records: Records, target: str) -> str:
-    """Return a sentence on another instruction set."""
+    """Return a sentence about another instruction set."""
     tables = records["targets"].tables
     ours = next(x for x in tables["models"] if (x["model"], x["target"], x["threads"]) == ("covtype", target, 1))
     theirs = next(x for x in tables["peers"] if (x["model"], x["peer"]) == ("covtype", "scikit-learn"))["microseconds"]
@@ -125,7 +125,7 @@ def _one_row_of_covtype(records: Records) -> str:
     )
 
 
-# Models of several classes, a regression and probabilities; each appears if it was measured.
+# Models with several classes, with probabilities, and for regression; each appears if it was measured.
 _KINDS: Final = (
     "letter, 26 classes",
     "pendigits, 10 classes",
@@ -168,7 +168,7 @@ def _kinds(records: Records) -> str:
 
 
 def _programs(records: Records) -> str:
-    """Return microseconds per row of every program, a column for each model."""
+    """Return the microseconds per row for every program, with one column per model."""
     record = records["ordinary"]
     models = models_of(record, "two classes")
 

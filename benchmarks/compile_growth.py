@@ -1,11 +1,11 @@
-"""Growth of compiling: seconds, memory and bytes with support vectors, features, classes and sample rows.
+"""Growth of compile time, memory and artifact size with support vectors, features, classes and sample rows.
 
-Models are generated instead of trained, because training the largest would take days. For two classes, each row of
-`benchmarks.growth` is a support vector with its coefficient at the box limit, and gamma is scikit-learn's "scale". For
-several classes, twelve vectors of norm 1 surround the center of each class, with random coefficients. Every model is
-compiled with default options in its own process. Memory is the peak of that process while it compiles, including
-the model, the sample rows and Python. Compiling has paid for itself after as many rows as scikit-learn predicts in the
-time of compiling, less the time of our predictions.
+Models are generated instead of trained, because training the largest ones would take days. For two classes, each row of
+`benchmarks.growth` is a support vector whose coefficient is at the box limit, and gamma is scikit-learn's "scale". For
+several classes, twelve vectors of norm 1 surround each class's center, with random coefficients. Every model is
+compiled with default options in its own process. Memory is this process's peak while it compiles, including the model,
+the sample rows and Python. Compiling has paid off once the time saved by our faster predictions, compared with
+scikit-learn's, equals the compile time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from benchmarks.plans import plan_of
 from benchmarks.record import Row
 from benchmarks.timing import microseconds, timed
 
-_OF_CLASS = 12  # support vectors
-_TEST_ROWS = 10_000  # a tenth of them for more than 200 classes
+_OF_CLASS = 12  # support vectors per class
+_TEST_ROWS = 10_000  # a tenth of them with more than 200 classes
 _ROUNDS = 5
-_SLOW_WORK = 2e9  # multiply-adds, about, of the rows that scikit-learn and LIBSVM predict
+_SLOW_WORK = 2e9  # approximate multiply-adds for the rows predicted by scikit-learn and LIBSVM
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ SIZES = (
 
 
 def cases(options: SimpleNamespace) -> dict[str, Size]:
-    """Return the sizes by name, each table from small to large."""
+    """Return the sizes by name, from small to large in each table."""
     sizes = [s for s in SIZES if s.n_sv <= options.most_vectors]
     if options.quick:
         sizes = [Size(t, 240, 8, k, 500) for t, k in (("support vectors", 2), ("features", 2), ("classes", 4))]
@@ -71,7 +71,7 @@ def cases(options: SimpleNamespace) -> dict[str, Size]:
 
 
 def measure(run: Run, size: Size) -> Rows:
-    """Measure one model in a new process, unless the time is over."""
+    """Measure one model in a new process, unless the time limit has passed."""
     run.options.begin = getattr(run.options, "begin", time.monotonic())
     if time.monotonic() - run.options.begin > run.options.seconds:
         click.echo("left out: the time is over", err=True)
@@ -81,7 +81,7 @@ def measure(run: Run, size: Size) -> Rows:
 
 
 def _rows(size: Size, n: int, seed: int) -> tuple[Any, Any]:
-    """Generate n rows and the class of each, by position."""
+    """Generate n rows and the class index of each."""
     if size.n_classes == 2:
         X, y = generated(n, size.n_features, seed)
         return X, (y < 0).astype(int)
@@ -95,7 +95,7 @@ def _model(size: Size) -> approxsvm.KernelModel:
     k, (X, y) = size.n_classes, _rows(size, size.n_sv, 1)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class comes second in pairs with earlier ones
+    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class is second in pairs with earlier ones
     moduli = np.abs(np.random.default_rng(2).normal(size=sign.shape)) if k > 2 else 1.0
     return approxsvm.KernelModel(
         "classification",
@@ -109,9 +109,9 @@ def _model(size: Size) -> approxsvm.KernelModel:
 
 
 def _measured(size: Size) -> Row:
-    """Compile, check and time a model; runs in its own process."""
+    """Compile, check and time a model; must run in its own process."""
     model, sample = _model(size), _rows(size, size.n_sample_rows, 3)[0]
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here
     cpu = time.process_time()
     fast, seconds = timed(partial(approxsvm.compile, model, sample))
     cpu, peak = time.process_time() - cpu, Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
@@ -140,7 +140,7 @@ def _measured(size: Size) -> Row:
 
 
 def _of_sources(model: Any, path: Path, X: Any, labels: Any) -> Iterator[tuple[str, float]]:
-    """Yield the microseconds per row of scikit-learn and, if it is installed, LIBSVM, whose labels must be equal."""
+    """Yield the microseconds per row for scikit-learn and, if installed, LIBSVM; their labels must equal ours."""
     svc, trained = as_svc(model), Trained(model, path)
     demand_labels("scikit-learn", svc.predict(X), labels)
     yield "sklearn", microseconds({"": partial(svc.predict, X)}, len(X), 1)[""]

@@ -1,9 +1,9 @@
-"""Cost profile of this machine and target (approxsvm/planning/costs/profiles.py), fitted to measured times.
+"""Cost profile for this machine and target (approxsvm/planning/costs/profiles.py), fitted to measured times.
 
-Forced plans of two-class models are timed on calls of as many rows as the cost model assumes, by processor time. The
-cost model is linear in its constants, which are fitted by non-negative least squares of relative errors. The times are
-shown next to the predictions of the first profile. The same plans are timed on single rows, by predict_one, with one
-more term for the call itself. `profile` lists the fitted constants as the data module has them.
+Forced plans for two-class models are timed, in processor time, on calls with as many rows as the cost model assumes.
+The cost model is linear in its constants, which are fitted by non-negative least squares on the relative errors. The
+times are shown next to the first profile's predictions. The same plans are timed on single rows with predict_one, with
+one more term for the call itself. `profile` lists the fitted constants in the form used by the data module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOTHING = replace(Profile.all()[0].blocks, row=0.0, loaded=0.0, direction=0.0, 
 
 
 def measure(run: Run, case: Chosen) -> Rows:
-    """Measure time, terms and current prediction, in multiply-adds, of every plan of one model."""
+    """Measure time, terms and current prediction, in multiply-adds, for every plan of one model."""
     problem = scaled(run.data, case.source, case.scaler, n_test=CALL_ROWS)
     source = problem.trained()
     X = np.tile(problem.X_test, (-(-CALL_ROWS // problem.X_test.shape[0]), 1))[:CALL_ROWS]
@@ -85,7 +85,7 @@ def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
 
 
 def summarize(record: Record) -> None:
-    """Fit the constants; convert `today` and `fitted` of the plans to microseconds."""
+    """Fit the constants; convert the plans' `today` and `fitted` to microseconds."""
     for row in fit(record.tables):
         record.add("profile", row)
 

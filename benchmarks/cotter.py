@@ -1,13 +1,13 @@
-"""Taylor against Fourier features: test error against cost, as in Cotter, Keshet and Srebro 2011.
+"""Taylor and Fourier features compared: test error against cost, as in Cotter, Keshet and Srebro 2011.
 
-For each available data set of the paper (Adult, MNIST 8 against the rest, Covertype 1 against the rest; TIMIT is not
-free), a linear support vector machine is trained on Taylor features of several degrees, and on several numbers of
-random Fourier features, of the kernel exp(-||x - y||^2 / (2 sigma^2)). The kernel machine is the goal. Training uses
-the non-zeros of a row's features. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is one
-of a lower degree times a number; a Fourier feature is an inner product with the row's non-zeros and a cosine, which
-counts as one. The kernel's error is the root mean square over pairs of test rows.
+For each available data set from the paper (Adult, MNIST 8 vs. the rest, Covertype 1 vs. the rest; TIMIT is not free), a
+linear support vector machine is trained on Taylor features of several degrees and on several numbers of random Fourier
+features, both for the kernel exp(-||x - y||^2 / (2 sigma^2)). The kernel machine is the goal. Training uses only the
+nonzero features of each row. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is a feature
+of lower degree times a value of the row; a Fourier feature is an inner product over the row's nonzeros and a cosine,
+which counts as one. The kernel's error is the root mean square over pairs of test rows.
 
-The paper's ordering: Fourier features are better for the same number of features, Taylor features for the same cost of
+The paper's finding: Fourier features are better for the same number of features, Taylor features for the same cost of
 computing them. The paper was not available when this was written: the widths and C are from memory (Covertype's width
 is uncertain), and options change them. Rows are drawn at random; the paper used all of them, which takes hours.
 """
@@ -46,7 +46,7 @@ _MAX_ITERATIONS = 3000
 
 @dataclass(frozen=True)
 class DataSet:
-    """A problem of the paper: a class against the rest, the width of the kernel, and C."""
+    """A problem from the paper: one class against the rest, the kernel width, and C."""
 
     name: str
     source: Source
@@ -64,7 +64,7 @@ _DATA_SETS = (
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Sparse rows and labels, -1 and 1."""
+    """Sparse rows and labels -1 and 1."""
 
     X: Any
     y: npt.NDArray[Any]
@@ -83,13 +83,13 @@ class Rows:
         return cls(parts[0], signs[0], parts[1], signs[1])
 
     def error(self, predict: Any) -> float:
-        """Return the share of wrong labels on the test rows, block by block."""
+        """Return the fraction of wrong labels on the test rows, predicted block by block."""
         blocks = [predict(self.X_test[i : i + 500]) for i in range(0, self.X_test.shape[0], 500)]
         return float(np.mean(np.concatenate(blocks) != self.y_test))
 
 
 def _feature_maps(rows: Rows, gamma: float, options: SimpleNamespace) -> Iterator[tuple[str, Any, float]]:
-    """Yield Taylor features of all degrees, then Fourier features, if they fit into memory, with multiply-adds."""
+    """Yield Taylor features of all degrees, then Fourier features, with multiply-adds, if they fit into memory."""
     lengths = np.diff(rows.X.indptr).tolist()
     for degree in options.degrees:
         n_non_zeros = sum(math.comb(n + degree, degree) for n in lengths)
@@ -130,7 +130,7 @@ def _result(feature_map: Any, rows: Rows, gamma: float, C: float) -> Row:
 
 
 def measure(run: Run, data: DataSet) -> experiment.Rows:
-    """Measure the exact machine and all feature maps of one data set."""
+    """Measure the exact machine and all feature maps on one data set."""
     options = run.options
     sigma2, C = options.sigma2 or data.sigma2, options.C or data.C
     rows, gamma = Rows.read(data, run.data, options.train_rows, options.test_rows), 0.5 / sigma2

@@ -1,16 +1,16 @@
-"""Data sets and models of the benchmarks and tests: list them, fetch them, train them, or generate stand-ins.
+"""Data sets and models for the benchmarks and tests: list, fetch, train, or generate stand-ins.
 
     python -m benchmarks.data                      # list source, licence, bytes, SHA-256, and what is present
     python -m benchmarks.data a9a a9a.t            # fetch these
-    python -m benchmarks.data a9a_g0.01.model      # train a model by LIBSVM, after fetching its data
+    python -m benchmarks.data a9a_g0.01.model      # train a model with LIBSVM, after fetching its data
     python -m benchmarks.data --all                # everything: 25 MB of downloads, and minutes of training
     python -m benchmarks.data --synthetic          # no network: random rows and models of the same shapes, in a minute
 
-Files go to the folder named by APPROXSVM_DATA (default: ../shared if it exists, else build/data), in data/ and models/.
+Files go to data/ and models/ in the folder named by APPROXSVM_DATA (default: ../shared if it exists, else build/data).
 An interrupted download is resumed. Downloads are compared with the table in data_sets.json, by their bytes or, if
-LIBSVM's page may format numbers differently, by their numbers. The licences are those stated by the sources; no package
-of ours includes the data. The hashes are those of the files with which the published figures were measured. The
-addresses were written down without a network to test them: please open an issue if one has moved.
+LIBSVM's page may format numbers differently, by their numbers. The licences are stated by the sources; none of our
+packages includes the data. The hashes belong to the files with which the published figures were measured. The addresses
+were written down without a network to test them: please open an issue if one has moved.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BLOCK: Final = 1 << 18
 def fetch(entry: Entry, root: Path, mirror: str | None = None) -> None:
     """Download, convert and compare a file, then move it into place.
 
-    Raises ClickException if no source has the file, or its content differs; then nothing is kept.
+    Raises ClickException if no source has the file or its contents differ; then nothing is kept.
     """
     pieces = [_first_that_answers(sources, root, mirror) for sources in entry.about["sources"]]
     content = b"".join(pieces)
@@ -104,9 +104,9 @@ def _as_libsvm(y: Any, X: Any) -> bytes:
 
 
 def downloaded(url: str, folder: Path, pause_seconds: float = 1.0) -> Path:
-    """Download a file, resuming an earlier attempt.
+    """Download a file, resuming an earlier attempt if there was one.
 
-    Raises OSError if the file does not exist, or every attempt was interrupted.
+    Raises OSError if the file does not exist or every attempt was interrupted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{Path(urlsplit(url).path).name}"
@@ -150,12 +150,12 @@ def _append(url: str, part: Path) -> None:
 
 
 def command_of(entry: Entry) -> str:
-    """Return LIBSVM's command for a model, in a folder with its data."""
+    """Return the LIBSVM command that trains a model, to be run in a folder with its data."""
     return f"svm-train -m 3000 {entry.about['options']} {entry.about['data']} {entry.name}"
 
 
 def train(entry: Entry, root: Path) -> None:
-    """Train by svm-train if it is installed, else by the same library from libsvm-official."""
+    """Train with svm-train if it is installed, otherwise with the same library from libsvm-official."""
     command = command_of(entry)
     click.echo(f"$ {command}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -219,7 +219,7 @@ def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str 
 
 
 def _missing(known: Mapping[str, Entry], root: Path, chosen: Iterable[str]) -> list[str]:
-    """List the chosen files that are missing; data of models come first."""
+    """List the chosen files that are missing; a model's data come before the model."""
     mnist = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
     needed = []
     for name in chosen:

@@ -1,4 +1,4 @@
-"""Table of data sets and models, data_sets.json: content, location and hash of each file."""
+"""Table of data sets and models, data_sets.json: contents, location and hash of each file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OPENERS: Final[Mapping[str, Callable[[Path, Any], Any]]] = {".bz2": bz2.open, "
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the table; `about` is its entry in data_sets.json."""
+    """One file in the table; `about` is its entry in data_sets.json."""
 
     folder: str
     about: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """Name without the suffix of its compression."""
+        """File name without the compression suffix."""
         return str(self.about["file"]).rpartition(".")[0]
 
     def path(self, root: Path) -> Path:
@@ -47,7 +47,7 @@ class Entry:
         unfinished.replace(path)
 
     def is_ours(self, content: bytes) -> bool:
-        """Return whether these are the bytes, or at least the numbers, of the table."""
+        """Return whether these are the table's bytes, or at least its numbers."""
         if hashlib.sha256(content).hexdigest() == self.about["sha256"]:
             return True
         return "numbers" in self.about and hash_of_numbers(content) == self.about["numbers"]

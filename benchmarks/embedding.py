@@ -1,9 +1,9 @@
-"""Compile time and size of a C++ program with a model, for each form of embedding.
+"""Compile time and size of a C++ program that contains a model, for each form of embedding.
 
-The program opens an artifact, predicts the labels of one row and prints them. It uses the library, by the C++ wrapper
-of approxsvm.h; or the headers, with only the parts for a scaled model of two classes, with these and blocks of rows, or
-with all kinds of models. Figures are CPU time of the compiler and bytes of the stripped program, for each installed
-compiler.
+The program opens an artifact, predicts the labels of one row and prints them. It uses either the library, through the
+C++ wrapper of approxsvm.h, or the headers: with only the parts for a scaled two-class model, with these and blocks of
+rows, or with all parts. The figures are the compiler's CPU time and the size of the stripped program in bytes, for each
+installed compiler.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""One real example of each kind of source, compared with the source: 4,000 rows, one row, bytes, and differing answers.
+"""One real example per kind of source, compared with the source: 4,000 rows, one row, bytes, and differing answers.
 
-Two of them are raw tables, with strings and missing values as published: UCI's Adult and covtype, from a pandas data
-frame. These also use two other interfaces: a CSV file through `score`, and an exported C99 header, compiled by gcc,
-which takes codes of strings. The text documents are docstring paragraphs of installed packages, classified by package.
+Two of them are raw tables, with strings and missing values as published: UCI's Adult and covtype, from pandas data
+frames. These also use two other interfaces: `score` with a CSV file, and an exported C99 header compiled with gcc,
+which takes string codes. The text documents are docstring paragraphs from installed packages, classified by package.
 
-Each source is trained on a few thousand rows, because it is the slow part. Reference answers come from the source, on
-one thread; differing labels are counted, and the largest difference of values is given as a share of their range.
-OpenCV and onnxruntime compute in float32, so a different label may be theirs.
+Each source is trained on a few thousand rows, because training is slow. Reference answers come from the source, on
+one thread; differing labels are counted, and the largest difference of values is given as a fraction of their range.
+OpenCV and onnxruntime compute in float32, so a differing label may be their error.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class Example:
 
     source: Any  # fitted; or the program that gives the reference answers
     sample: Any  # rows to compile with
-    rows: Any  # rows to predict
+    rows: Any  # rows to predict on
     given: Any = None  # input of `compile`; None: the source
     options: Mapping[str, Any] = field(default_factory=dict)  # options of `compile`
     theirs: Callable[[Any, Any], Any] = lambda source, X: source.predict(X)
     ours: Callable[[Any, Any], Any] = lambda fast, X: fast.predict(X)
-    has_names: bool = False  # whether rows are a raw table for the other interfaces
+    has_names: bool = False  # true if rows are a raw table for the other interfaces
 
 
 def _split(run: Run, name: str, n_train: int) -> tuple[Any, Any, Any, Any]:
-    """Return training rows, their answers, test rows, and the positions of the training rows."""
+    """Return training rows, their answers, test rows, and the indices of the training rows."""
     source = SOURCES.get(name, Source(name, name, n_train=n_train))
     X, y, X_test, _ = split_rows(run.data, source)
     chosen = spread(len(X), n_train if run.options.train_rows is None else min(n_train, run.options.train_rows))
@@ -103,7 +103,7 @@ def _features(map_: Any, name: str) -> Callable[[Run], Example]:
 
 
 def adult(run: Run) -> tuple[pd.DataFrame, Any]:
-    """Read UCI's table unchanged, with "?" for missing values, and its labels."""
+    """Read UCI's table unchanged, except that "?" becomes a missing value, and its labels."""
     text = unpacked(run.data / "adult.data").decode()
     lines = [line.split(", ") for line in text.splitlines() if line]
     table = pd.DataFrame(lines, columns=_ADULT).replace("?", np.nan)
@@ -112,7 +112,7 @@ def adult(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
-    """Read UCI's table with one column of areas and one of soils in place of 44 of zeros and ones."""
+    """Read UCI's table with one column for the area and one for the soil instead of 44 columns of zeros and ones."""
     X, y, X_test, y_test = split_rows(run.data, SOURCES["covtype, 7 classes"])
     X, y = np.concatenate([X, X_test[:100_000]]), np.concatenate([y, y_test[:100_000]])
     table = pd.DataFrame(X[:, :10], columns=_MEASURES)
@@ -122,7 +122,7 @@ def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def _table(read: Callable[[Run], tuple[pd.DataFrame, Any]], n_train: int, C: float, run: Run) -> Example:
-    """Train an SVC on numbers, imputed and scaled, and on texts, imputed and one-hot encoded."""
+    """Train an SVC on imputed and scaled numbers and on imputed and one-hot encoded strings."""
     table, y = read(run)
     order = np.random.default_rng(0).permutation(len(table))
     n_train = n_train if run.options.train_rows is None else min(n_train, run.options.train_rows)
@@ -141,7 +141,7 @@ def _table(read: Callable[[Run], tuple[pd.DataFrame, Any]], n_train: int, C: flo
 
 
 def paragraphs(package: str, most: int) -> list[str]:
-    """Return the distinct first paragraphs of the docstrings of an installed package."""
+    """Return the distinct first paragraphs of the docstrings in an installed package."""
     folder = Path(sklearn.__file__).parent.parent / package
     unique: dict[str, None] = {}
     for path in sorted(folder.rglob("*.py")):
@@ -278,7 +278,7 @@ EXAMPLES: Final[Mapping[str, Callable[[Run], Example]]] = {
 
 
 def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
-    """Measure one example, by Python and by the interfaces for raw tables."""
+    """Measure one example, with Python and the interfaces for raw tables."""
     name = next(name for name, one in EXAMPLES.items() if one is build)
     example = build(run)
     source = example.source if example.given is None else example.given
@@ -314,13 +314,13 @@ def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
 
 
 def _medians(turns: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return seconds of each, taking turns, with fewer rounds for slow ones."""
+    """Return the median seconds of each; they take turns, and slow ones run fewer rounds."""
     rounds = min(max(int(_PER_METHOD_SECONDS / max(map(seconds, turns.values()))), 1), _ROUNDS)
     return medians({name: partial(seconds, run) for name, run in turns.items()}, rounds)
 
 
 def _differences(ours: Any, theirs: Any) -> tuple[int | None, float | None]:
-    """Count differing labels, or return the largest difference of values as a share of their range."""
+    """Count differing labels, or return the largest difference of values as a fraction of their range."""
     if np.asarray(theirs).dtype.kind == "f" and len(np.unique(theirs)) > 100:
         return None, float((np.abs(ours - theirs) / np.ptp(theirs, axis=0)).max())
     return int((np.asarray(ours) != np.asarray(theirs)).sum()), None

@@ -1,4 +1,4 @@
-"""Framework of the experiments: an experiment is a name, cases, and one function that measures a case.
+"""Framework for the experiments; each consists of a name, cases, and one function that measures a case.
 
     def measure(run: Run, shape: Shape) -> Iterator[tuple[str, Row]]:
         yield "models", {"shape": shape.name, "microseconds": ...}
@@ -8,7 +8,7 @@
     if __name__ == "__main__":
         EXPERIMENT.main()
 
-The framework reads options, takes the cases whose name contains ``--only``, skips those whose data or packages are
+The framework reads options, selects the cases whose names contain ``--only``, skips those whose data or packages are
 missing, and shows and saves the record. `measure` finds options as attributes of ``run.options``. pages.py and
 pictures.py define how pages show a record.
 """
@@ -32,7 +32,7 @@ from benchmarks.peak import Peak
 from benchmarks.record import Record, Row
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
-STAND_INS = "STAND_INS"  # marker file of folders without real data
+STAND_INS = "STAND_INS"  # marker file in folders without real data
 TRIES = Path("build") / "benchmarks"
 
 Rows: TypeAlias = Iterable[tuple[str, Row]]
@@ -43,7 +43,7 @@ class WrongAnswerError(Exception):
 
 
 class MissingError(Exception):
-    """Data or programs of a case are missing."""
+    """Data or programs needed by a case are missing."""
 
 
 def data_root() -> Path:
@@ -60,13 +60,13 @@ class Run:
 
     @cached_property
     def data(self) -> Path:
-        """Folder of the data sets; reading a missing file raises MissingError."""
+        """Folder with the data sets; reading a missing file raises MissingError."""
         self.record.has_stand_ins = (data_root() / STAND_INS).exists()
         return data_root() / "data"
 
     @cached_property
     def peak(self) -> Peak | None:
-        """Float32 multiply-adds per second of one core; None, with a message, without a C++ compiler."""
+        """Float32 multiply-adds per second on one core; None, with a message, if there is no C++ compiler."""
         try:
             return Peak(self.scratch)
         except (FileNotFoundError, RuntimeError) as error:
@@ -80,8 +80,8 @@ class Experiment:
 
     name: str  # name of the record
     help: str | None  # text of ``--help`` above the options: the module's docstring
-    measure: Callable[[Run, Any], Rows]  # takes a `Run` and a case; yields names of tables and rows for them
-    # Cases by name; or a function of the options that returns them
+    measure: Callable[[Run, Any], Rows]  # takes a `Run` and a case; yields table names, each with a row
+    # Cases by name, or a function of the options that returns them
     cases: Mapping[str, Any] | Callable[[SimpleNamespace], Mapping[str, Any]]
     options: Sequence[click.Option] = ()  # in addition to ``--only`` and ``--results``
     summarize: Callable[[Record], None] = lambda record: None  # extends the finished record

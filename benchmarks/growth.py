@@ -1,11 +1,11 @@
-"""Growth of the cost of a row with support vectors, features and gamma; and the share of rows that centers certify.
+"""Growth of the cost per row with support vectors, features and gamma; and the fraction of rows certified by centers.
 
-Models are SVCs trained on generated rows: mixtures of six factors with noise, two classes with a curved boundary, a
-tenth of the labels flipped, so that most rows become support vectors. Each is measured as in `benchmarks.ordinary`,
-with KARL, but planned with effort "low", because the largest would take many minutes to compile. Centers are those of
-degree-2 plans for two real models, compiled with forced numbers of centers. The share of the FMA peak counts only the
-necessary multiply-adds: d (d + 1) / 2 for a quadratic form, d per support vector in the exact engine, whose
-exponentials are not counted.
+Models are SVCs trained on generated rows: mixtures of six factors with noise, in two classes with a curved boundary and
+with a tenth of the labels flipped, so that most rows become support vectors. Each is measured as in
+`benchmarks.ordinary`, with KARL, but planned with effort "low", because the largest ones would take many minutes to
+compile. Centers are measured in degree-2 plans for two real models, compiled with forced numbers of centers. The
+fraction of the FMA peak counts only the necessary multiply-adds: d (d + 1) / 2 for a quadratic form, and d per support
+vector in the exact engine, whose exponentials are not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FLIPPED = 0.1
 _N_FEATURES = 10
 _TRAIN_ROWS = 3_000  # in tables with a fixed number
 _TEST_ROWS = 2_000
-# Numbers of training rows; about 80 % of them become support vectors at C = 0.1.
+# Numbers of training rows; about 80% of them become support vectors at C = 0.1.
 _SIZES = (640, 2_000, 6_300, 20_000)
 _DIMENSIONS = (4, 8, 16, 32, 64, 128, 256, 512)
 _GAMMAS = tuple(10.0 ** (k / 2 - 3) for k in range(11))  # multiples of scikit-learn's "scale"
@@ -44,7 +44,7 @@ _ROUNDS = 11
 
 @dataclass(frozen=True)
 class Generated:
-    """A model of generated rows, and its table."""
+    """A model trained on generated rows, and its table."""
 
     table: str
     n_rows: int
@@ -54,7 +54,7 @@ class Generated:
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
-    """Return models of each table from small to large, then centers, and shares of the peak; names begin by table."""
+    """Return each table's models, from small to large, then centers and peak fractions; names begin by table."""
     n_rows = 500 if options.quick else _TRAIN_ROWS
     sizes, dimensions = _SIZES[: 2 if options.quick else None], _DIMENSIONS[: 3 if options.quick else None]
     models = [Generated("support vectors", size, C=0.1) for size in sizes]
@@ -68,7 +68,7 @@ def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
 
 
 def generated(n_rows: int, n_features: int, seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Generate rows and labels, -1 and 1; all seeds share one distribution."""
+    """Generate rows and labels -1 and 1; all seeds share one distribution."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_rows, _N_FACTORS))
     loadings = np.random.default_rng(0).standard_normal((_N_FACTORS, n_features)) / np.sqrt(_N_FACTORS)
@@ -87,7 +87,7 @@ def _of_model(case: Generated, run: Run) -> Rows:
 
 
 def _real_model(name: str, run: Run) -> tuple[Any, Any, Any]:
-    """Return a model, rows for planning and test rows."""
+    """Return a model, rows for planning, and test rows."""
     if name == "covtype":
         problem = scaled(run.data, Source("covtype", "covtype.data", positive=2, n_train=10_000), "minmax")
         return problem.trained(), problem.X, problem.X_test
@@ -115,7 +115,7 @@ def _of_centers(name: str, run: Run) -> Rows:
 
 
 def _of_peak(d: int, run: Run) -> Rows:
-    """Measure the share of a core's peak multiply-adds that our kernels reach."""
+    """Measure the fraction of a core's peak multiply-adds reached by our kernels."""
     if run.peak is None:
         return
     X, y = generated(1_000, d, 1)

@@ -1,15 +1,14 @@
 // Labels by bound-based exact aggregation: KARL (Chan, Yiu and U, ICDE 2019), written from its description.
 //
-// The support vectors of each sign are in a tree. For a node with weights w, points p and W = sum w, the mean
-// argument of exp(-x) is x = gamma (|q - mu|^2 + var), and all arguments lie between x1 and x2 by the node's box or
-// ball. Then
+// The support vectors of each sign form a tree. For a node with weights w, points p and W = sum w, the mean argument of
+// exp(-x) is x = gamma (|q - mu|^2 + var), and the node's box or ball bounds all arguments between x1 and x2. Then
 //     W exp(-x)  <=  sum w exp(-gamma |q - p|^2)  <=  W times the chord of exp(-.) over [x1, x2] at x,
 // as exp(-.) is convex. The node whose bounds are furthest apart is replaced by its children, or summed if it is a
 // leaf, until the sign of the decision value is known.
 //
-// Leaves are scanned with fast kernels: blocks of 64 support vectors, feature by feature, by float32 multiply-adds for
-// the non-zeros of the row alone, and an exponential of a vector at a time. Bounds and sums are float64. Their rounding
-// is not bounded, as in the paper: a label next to the boundary may be wrong.
+// Leaves are scanned with fast kernels: blocks of 64 support vectors, feature by feature, with float32 multiply-adds
+// for the row's nonzeros only, and exponentials one vector at a time. Bounds and sums are float64. As in the paper,
+// their rounding is not bounded: a label near the boundary may be wrong.
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +26,8 @@ typedef float Vector __attribute__((vector_size(64)));
 typedef std::int32_t Bits __attribute__((vector_size(64)));
 constexpr size_t n_lanes = 16, block_rows = 64, n_vectors = block_rows / n_lanes;
 
-// exp(x) for -87 < x <= 0: a power of two by its bits, and a polynomial on [-ln 2 / 2, ln 2 / 2], to 2 units in the
-// last place. Smaller arguments give the smallest normal number.
+// exp(x) for -87 <= x <= 0: a power of two from its bits, and a polynomial on [-ln 2 / 2, ln 2 / 2], accurate to 2
+// units in the last place. Smaller arguments are clamped to -87.
 inline Vector exponential(Vector x) {
     x = x < -87.0F ? Vector{} - 87.0F : x;
     const Vector magic = Vector{} + 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
@@ -46,18 +45,18 @@ inline Vector exponential(Vector x) {
 }
 
 struct Node {
-    size_t first, last;       // support vectors, in the order of the tree
+    size_t first, last;       // support vectors, in tree order
     size_t left = 0;          // children are left and left + 1; a leaf has none
     double weight = 0;        // W
     double mean_sq_norm = 0;  // |mu|^2
     double variance = 0;
-    double radius = 0;  // from mu, which is the center of the ball
+    double radius = 0;  // from mu, the center of the ball
 };
 
 struct Query {
     const float* row;
     double sq_norm;
-    std::vector<std::uint32_t> features;  // of non-zeros
+    std::vector<std::uint32_t> features;  // of the nonzeros
     std::vector<float> values;
 };
 
@@ -109,7 +108,7 @@ class Tree {
     }
 
   private:
-    // Mean, variance, box and radius of a node; two children by the median of the feature that spreads most.
+    // Computes a node's mean, variance, box and radius; splits it at the median of the feature with the largest spread.
     void build(size_t i, const float* points, const double* weights) {
         Node node = nodes_[i];
         means_.resize(nodes_.size() * d_);
@@ -218,7 +217,7 @@ class Tree {
     std::vector<Node> nodes_;
     std::vector<double> means_;
     std::vector<float> least_, most_;
-    std::vector<Vector> columns_, arguments_, weights_;  // of blocks
+    std::vector<Vector> columns_, arguments_, weights_;  // of the blocks
 };
 
 struct Pending {
@@ -242,11 +241,11 @@ class Karl {
         }
     }
 
-    // Returns whether the decision value is positive; counts the support vectors that were summed.
+    // Returns true if the decision value is positive; counts the support vectors that were summed.
     bool is_positive(const float* row, size_t& n_visited) {
         take(row);
         pending_.clear();
-        double lower = intercept_, upper = intercept_;  // of the decision value
+        double lower = intercept_, upper = intercept_;  // bounds on the decision value
         const auto add = [&](size_t node, bool is_negative) {
             const Interval found = trees_[is_negative]->bounds(node, query_);
             lower += is_negative ? -found.upper : found.lower;
@@ -293,7 +292,7 @@ class Karl {
 
     size_t d_;
     double intercept_;
-    std::vector<std::unique_ptr<Tree>> trees_;  // of positive and of negative weights
+    std::vector<std::unique_ptr<Tree>> trees_;  // for positive and for negative weights
     Query query_;
     std::vector<Pending> pending_;  // a heap
 };
@@ -307,7 +306,7 @@ void* karl_build(const float* points, const double* weights, size_t n, size_t d,
     return new Karl(points, weights, n, d, gamma, intercept, boxes != 0, leaf_rows);
 }
 
-// Writes 1 for each row with a positive value, else 0; returns the number of summed support vectors over all rows.
+// Writes 1 for each row with a positive value, else 0; returns the number of support vectors summed over all rows.
 size_t karl_predict(void* karl, const float* rows, size_t n_rows, size_t d, unsigned char* is_positive) {
     size_t n_visited = 0;
     for (size_t i = 0; i < n_rows; ++i) is_positive[i] = static_cast<Karl*>(karl)->is_positive(rows + i * d, n_visited);

@@ -1,4 +1,4 @@
-"""KARL, compiled from karl.cpp: for each model, several trees and leaf sizes are tried and the fastest is used."""
+"""KARL, compiled from karl.cpp: for each model, several trees and leaf sizes are tried, and the fastest one is used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDS = 3
 def _library() -> ctypes.CDLL:
     """Compile and load the source.
 
-    Raises ImportError if there is no C++ compiler, or compiling fails.
+    Raises ImportError if there is no C++ compiler, or if compiling fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "karl.so"
@@ -45,14 +45,14 @@ def _library() -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a tree: bounds of nodes by balls or boxes, and the maximum number of support vectors in a leaf."""
+    """Shape of a tree: node bounds from balls or boxes, and the maximum number of support vectors per leaf."""
 
     tree: str
     leaf_rows: int
 
 
 class KarlTree:
-    """Tree of a two-class model's support vectors, for rows in float32."""
+    """Tree of a two-class model's support vectors, for float32 rows."""
 
     def __init__(self, model: approxsvm.KernelModel, shape: Shape) -> None:
         self._n_sv, self._n_features = model.n_sv, model.n_features
@@ -76,7 +76,7 @@ class KarlTree:
             _library().karl_free(self._handle)
 
     def positive(self, rows: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.bool_], float]:
-        """Return whether each decision value is positive, and the share of support vectors that were summed."""
+        """Return whether each decision value is positive, and the fraction of support vectors that were summed."""
         positive = np.empty(len(rows), np.bool_)
         n, d = ctypes.c_size_t(len(rows)), ctypes.c_size_t(self._n_features)
         n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(positive))
@@ -84,7 +84,7 @@ class KarlTree:
 
 
 def best_tree(model: approxsvm.KernelModel, rows: npt.NDArray[np.float32]) -> tuple[Shape, KarlTree]:
-    """Return the tree that is fastest on some of the rows."""
+    """Return the tree that is fastest on a sample of the rows."""
     some = np.ascontiguousarray(rows[spread(len(rows), _TRIED_ROWS)])
     trees = {}
     for shape in (Shape(tree, leaf_rows) for tree in TREES for leaf_rows in LEAF_ROWS):

@@ -1,8 +1,8 @@
-// Latency of small calls from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...].
-// ROWS holds float32 values, row-major; every call gets the next rows. Without sizes, the program prints median and
-// 99th percentile in nanoseconds of calls with one row, by class Model, by the C library and by its C++ wrapper, each
-// row's call being the median over the rounds. With sizes, it prints microseconds per row of class Model in calls of SIZE rows, medians over
-// rounds.
+// Latency of small calls from C++ and C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...]. ROWS contains float32
+// values, row-major; every call gets the next rows. Without sizes, the program prints the median and the 99th
+// percentile over the rows, in nanoseconds per single-row call, for class Model, the C library and its C++ wrapper;
+// each row's time is its median over the rounds. With sizes, it prints class Model's microseconds per row in calls of
+// SIZE rows, as medians over the rounds.
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
 #include <approxsvm_runtime.hpp>
@@ -34,7 +34,7 @@ double median(std::vector<double>& values) {
     return values[values.size() / 2];
 }
 
-// Time of each row's call, minus the cost of reading the clock.
+// Returns each row's time per call, as the median over the rounds.
 template <class Call>
 std::vector<double> nanoseconds(std::size_t n_rows, int rounds, const Call& call) {
     std::vector<std::vector<double>> of_rows(n_rows);
@@ -59,7 +59,7 @@ void print_calls(std::size_t n_rows, int rounds, const Call& call) {
     std::printf("%.1f %.1f ", found[n_rows / 2] - nothing, found[n_rows * 99 / 100] - nothing);
 }
 
-// Time of a row in calls of `size` rows.
+// Time per row in calls of `size` rows.
 template <class Call>
 double microseconds(std::size_t n_rows, std::size_t size, int rounds, const Call& call) {
     std::vector<double> found;

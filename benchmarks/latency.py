@@ -1,15 +1,16 @@
-"""Latency of single rows and of small calls, on one thread.
+"""Latency of single rows and small calls on one thread.
 
-Models are LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, SVCs of ijcnn1, covtype, usps (one
-digit, ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC on australian. They
-are approximate with one center and degree 2, certified by the default plan, and certified by the plan for calls of one
-row. Rows are different test rows as float32, one per call; figures are medians and 99th percentiles over the rows, each
-of which is the median over the rounds. C++ is class Model, compiled for this machine and, if it has AVX-512, also for
-AVX2; C is the library of approxsvm.h with the same target, and the C++ wrapper is approxsvm_runtime.hpp; Python is
-`predict_one` and `predict` of `Predictor`. Peers, with one row per call, are LIBSVM's svm_predict and onnxruntime's
-SVMClassifier (of which a call from Python takes some 5 us), and KARL. The share of the FMA peak counts the d (d + 1) /
-2 multiply-adds of one quadratic form, for approximate models with just one. A second table has microseconds per row in
-calls of 1 to 4,096 rows, in C++, with the default plan.
+The models are LIBSVM models for a9a (gamma 0.01) and MNIST (digit 1 vs. the rest), SVCs for ijcnn1, covtype, usps (one
+digit, and all ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC for
+australian. They are compiled as approximate with one center and degree 2, as certified with the default plan, and as
+certified with the plan for calls of one row. Calls have one row each, a different float32 test row every time; figures
+are the median and the 99th percentile over the rows, each row's time being the median over the rounds. C++ is class
+Model, compiled for this machine and, if it has AVX-512, also for AVX2; C is the library of approxsvm.h with the same
+target; the C++ wrapper is approxsvm_runtime.hpp; Python is `predict_one` and `predict` of `Predictor`. The peers, with
+one row per call, are LIBSVM's svm_predict, onnxruntime's SVMClassifier (a Python call to it takes about 5 us), and
+KARL. The fraction of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, for approximate models
+with only one. A second table lists the C++ time per row, in microseconds, for calls of 1 to 4,096 rows with the default
+plan.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PEER_ROWS = 200
 
 
 class Model(NamedTuple):
-    """A trained model, rows for planning and prediction, and whether to draw its curve over the sizes of calls."""
+    """A trained model, rows for planning and prediction, and whether to draw its curve over rows per call."""
 
     name: str
     source: Any
@@ -78,7 +79,7 @@ def _svc(folder: Path, name: str, C: float = 1.0, is_drawn: bool = True) -> Mode
 
 
 def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
-    """Measure nanoseconds per call with one row for every plan, then microseconds per row in calls of every size."""
+    """Measure nanoseconds per single-row call for every plan, then microseconds per row for calls of every size."""
     model, options, rows_path = read(run.data), run.options, run.scratch / "rows"
     rows = np.ascontiguousarray(model.X_test[spread(len(model.X_test), options.rows)], np.float32)
     rows.tofile(rows_path)
@@ -98,7 +99,7 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
 def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.float32]) -> dict[str, Any]:
     row: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
     here = run.record.machine.target
-    built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may have a single target
+    built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may contain a single target
     for target in {here: None} | {target: None for target in _FLAGS if target in built}:
         suffix = "" if target == here else f"_{target}"
         times = _printed(run, target, rows.shape[1])
@@ -143,7 +144,7 @@ def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterat
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any], rounds: int) -> npt.NDArray[np.float64]:
-    """Return nanoseconds per call of each row, the median over the rounds, minus the cost of reading the clock."""
+    """Return nanoseconds per call for each row: the median over the rounds, minus the cost of reading the clock."""
     nanoseconds = np.empty((rounds, len(rows)))
     for of_round in nanoseconds:
         for k, row in enumerate(rows):
@@ -163,7 +164,7 @@ def _percentiles(name: str, times: npt.NDArray[np.float64]) -> dict[str, float]:
 
 
 def _printed(run: Run, target: str, n_features: int, *sizes: int) -> list[float]:
-    """Return the output of the C++ program, built once per target."""
+    """Return the output of the C++ program, which is built once per target."""
     program = run.scratch / f"latency_{target}"
     if not program.exists():
         library = Path(approxsvm.get_cmake_dir()).parent.parent

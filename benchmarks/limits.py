@@ -1,18 +1,18 @@
-"""Share of the machine's peak that planned models reach, which shows the remaining potential.
+"""Fraction of the machine's peak reached by planned models, which shows how much could still be gained.
 
-For each model of `benchmarks.ordinary --published`: time per row of the certified plan in batches on one thread, and
-the share of it that the plan's unavoidable multiply-adds, exponentials and bytes take, each at the peak measured
-between the rounds (peak.cpp). The share of the limit is their minimum time together: multiply-adds and exponentials
+For each model in `benchmarks.ordinary --published`: the certified plan's time per row, in batches on one thread, and
+the fraction of it taken by the plan's unavoidable multiply-adds, exponentials and bytes, each at the peak measured
+between the rounds (peak.cpp). The share of the limit is their combined minimum time: multiply-adds and exponentials
 share execution units, and bytes are read meanwhile. The rest of the time goes to bounds, finding a center, grouping
 rows, Python and waiting.
 
-Only work that certainly took place is counted, by the stages that answered the rows. For a row, this is: the
+Only work that certainly took place is counted, by the stages that answered the rows. For one row, this is: the
 coefficients of its expansion up to degree 2, and up to degree 3 if a direction or a higher degree decided it; its
-products with two sqrt(n_centers) points; in the exact engine, a product for each feature of a support vector, or for
-each non-zero if there are few, and an exponential; sums or the expansion in the first few coordinates, and further sums
-for undecided rows; for several classes, the pairs of one winner. Bytes are the row, from the third-level cache, and
-coefficients and support vectors from the second-level cache, once per 48 rows. Support vectors on a grid of few values
-are read once per row, in their stored form, and have no exponentials.
+products with two sqrt(n_centers) points; in the exact engine, one product per feature of a support vector (or per
+nonzero, if there are few) and an exponential; sums or the expansion in the first few coordinates, and further sums for
+undecided rows; for several classes, the pairs of one winner. Bytes are the row, from the L3 cache, and coefficients and
+support vectors from the L2 cache, once per 48 rows. Support vectors on a grid of few values are read once per row, in
+their stored form, and have no exponentials.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from benchmarks.timing import spread, warm_seconds
 _ROUNDS = 15
 _ROWS = 20_000
 _ROWS_TOGETHER = 48
-# Parts of `few_values_work`: estimated costs of a plane of 32 bits, a byte of codes, a function and the rest of a
-# support vector (bits_work in simd/bits.hpp, and few_values/layout.hpp).
+# Parts of `few_values_work`: estimated costs of a plane of 32 bits, a byte of codes, a function, and the remaining work
+# for a support vector (bits_work in simd/bits.hpp, and few_values/layout.hpp).
 _PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
-_ENTRY_COST = 64.0  # as in planning/costs/cost.py: a non-zero by columns
+_ENTRY_COST = 64.0  # as in planning/costs/cost.py: one nonzero, by columns
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work of a row: float32 multiply-adds, exponentials, and bytes from the second-level cache."""
+    """Work per row: float32 multiply-adds, exponentials, and bytes read from the L2 cache."""
 
     multiply_adds: float = 0.0
     exponentials: float = 0.0
@@ -71,12 +71,12 @@ def measure(run: Run, case: Chosen) -> Rows:
     work = work_of(fast, model, X)
     peak = Peak(run.scratch)
     figures = [peak.all() | {"seconds": warm_seconds(partial(fast.predict, X))} for _ in range(_ROUNDS)]
-    # Take the minimum time, and the maximum of peaks: other programs can only slow a run down.
+    # Take the minimum time and the maximum peaks: other programs can only slow a run down.
     measured = {name: (min if name == "seconds" else max)(x[name] for x in figures) for name in figures[0]}
     taken = measured["seconds"] / X.shape[0]
     row_bytes = (12.0 * X.nnz / X.shape[0]) if issparse(X) else float(X.itemsize * X.shape[1])
     multiply_adds, exponentials = work.multiply_adds / measured["fma"], work.exponentials / measured["exp"]
-    # Narrow rows stay in the second-level cache.
+    # Narrow rows stay in the L2 cache.
     n_bytes = (
         work.n_bytes / measured["cache"]
         + row_bytes / measured["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
@@ -98,7 +98,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 
 
 def work_of(fast: Any, model: KernelModel, X: Any) -> Work:
-    """Return the average work of a row, by the stages that answer such rows."""
+    """Return the average work per row, by the stages that answer such rows."""
     share, artifact = shares_of_stages(fast, X), fast.artifact
     left = share["float32"] + share["float64"] + share["definition"]
     engine = _of_engine(fast, model, X) * (left + share["float64"] + share["definition"])
@@ -127,7 +127,7 @@ def _of_sums(n_features: int, listed: float, n_coordinates: int) -> Work:
 
 
 def _of_winner(fast: Any, model: KernelModel, X: Any) -> float:
-    """Count the support vectors of the functions that decide a row: all, or those of its class's pairs."""
+    """Count the support vectors of the functions that decide a row: all of them, or only its class's pairs."""
     if model.n_decisions == 1:
         return float(model.n_sv)
     pairs = Products.of(model, X)
@@ -138,7 +138,7 @@ def _of_winner(fast: Any, model: KernelModel, X: Any) -> float:
 
 
 def _of_engine(fast: Any, model: KernelModel, X: Any) -> Work:
-    """Return the work of a row that the exact engine answers."""
+    """Return the work for a row answered by the exact engine."""
     n_functions, n_sv = (len(model.labels) - 1 if model.n_decisions > 1 else 1), _of_winner(fast, model, X)
     few_work = Evaluator(fast.artifact).native.few_values_work
     if few_work > 0.0:

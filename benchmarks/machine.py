@@ -1,4 +1,4 @@
-"""Machine and software with which the figures were measured."""
+"""Machine and software used to measure the figures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from approxsvm import _native
 
 LIBSVM_TOOL = "svm-predict"
 OUR_TOOL = "approxsvm-predict"
-# The tools of Claesen et al., if APPROXSVM_2014 names the folder of their programs.
+# The tools of Claesen et al., if APPROXSVM_2014 names the folder with their programs.
 TOOLS_OF_2014 = ("approx-svm", "approx-predict")
-# A single text, because it is easier to read than one package per line.
+# A single string, because it is easier to read than one package per line.
 _PACKAGES = (
     "approxsvm, numpy, scipy, scikit-learn, scikit-learn-intelex, libsvm-official, onnxruntime, skl2onnx, thundersvm, "
     "threadpoolctl"
 )
-# Files that a run of the suite writes; changes there do not affect what is measured.
+# Files written by a run of the suite; changing them does not affect the measurements.
 _WRITTEN = ("benchmarks/results", "docs", "README.md")
 
 
@@ -33,17 +33,17 @@ class Machine:
     cpu: str
     architecture: str
     n_cpus: int
-    all_threads: int  # number of "all threads" in the tables
+    all_threads: int  # number of threads that the tables call "all threads"
     target: str  # target of the microkernels in use
     commit: str
-    load_average: float  # of the last minute before the run: above about 0.5, times are not reliable
+    load_average: float  # over the last minute before the run: above about 0.5, times are unreliable
     python: str
     packages: dict[str, str]
     tools: dict[str, str | None]
 
 
 def describe(all_threads: int) -> Machine:
-    """Describe this machine, with the microkernels that predictors choose for it."""
+    """Describe this machine, with the microkernels chosen for it by predictors."""
     return Machine(
         cpu=_cpu_model(),
         architecture=platform.machine(),
@@ -59,14 +59,14 @@ def describe(all_threads: int) -> Machine:
 
 
 def find_tool(name: str) -> str | None:
-    """Find a tool next to the running interpreter, which need not be on the path, or on the path."""
+    """Find a tool next to the running interpreter, which need not be on the path, or else on the path."""
     if name in TOOLS_OF_2014:
         return shutil.which(name, path=os.environ.get("APPROXSVM_2014", os.devnull))
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def _cpu_model() -> str:
-    """Return the model name with family and model numbers, because virtual machines often hide the name."""
+    """Return the model name with family and model numbers, because virtual machines often hide it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -84,7 +84,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """Return the short name of the commit, with ``-dirty`` if files that affect figures differ from it."""
+    """Return the commit's short name, with ``-dirty`` if files that affect figures differ from it."""
     git = ["git", "-C", str(Path(__file__).parent.parent)]
     changes = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":(exclude){x}" for x in _WRITTEN)]
     try:

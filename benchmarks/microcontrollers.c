@@ -1,6 +1,6 @@
-// Answers to rows by an exported header m.h: of a whole program, for every row the label, values, bounds and
-// instructions; with DECIDE, of nothing but the function that is called for a label.
-// CODES is the type of rows as codes; without it rows are float.
+// Answers rows with an exported header m.h. The whole program writes the label, values, bounds and instructions for
+// every row; with DECIDE, it contains only the function called for a label.
+// CODES is the type of rows given as codes; without it, rows are float.
 #include "m.h"
 #if defined(CODES)
 #define QUANTIZE(numbers, row) m_quantize(numbers, row)

@@ -1,14 +1,15 @@
 """Exported C headers on emulated microcontrollers: bytes, instructions per row, and agreement with a PC.
 
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
-picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models, each with coefficients, and then also rows, as
-float32, int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a pipeline of a
-StandardScaler and an SVC over 30 features (breast cancer). Rows are those of the data, plus copies with noise of a
-tenth of each feature's spread if more are needed.
+picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models: three classes with 8 features (abalone: up to 8
+rings, 9 and 10, more), and a pipeline of a StandardScaler and an SVC on 30 features (breast cancer). Each is exported
+with float32, int16 and int8 coefficients for float32 rows, and with int16 and int8 coefficients for rows of the same
+type. The rows are taken from the data; if more are needed, copies with noise of a tenth of each feature's spread are
+added.
 
-Only instructions are counted: qemu does not model cycles, wait states of flash, or the time of a division.
-tests/microcontrollers.py lists the processors and machines. Every answer must match the header's on this machine, bit
-for bit, and every certain label the exact model's, or the run ends.
+Only instructions are counted: qemu does not model cycles, flash wait states, or the time of a division.
+tests/microcontrollers.py lists the processors and machines. Every answer must be bit-identical to the header's on this
+machine, and every certified label must equal the exact model's; otherwise the run ends.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _CASES = {f"{model}, {kind}, {rows}": (model, kind, rows) for model in _MODELS f
 
 
 def _source(name: str, run: Run) -> tuple[Any, npt.NDArray[np.float64]]:
-    """Return a fitted model, and the rows of its data."""
+    """Return a fitted model and the rows of its data."""
     if name == "30-feature pipeline":
         X, y = load_breast_cancer(return_X_y=True)
         return make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y), X
@@ -51,14 +52,14 @@ def _source(name: str, run: Run) -> tuple[Any, npt.NDArray[np.float64]]:
 
 
 def _more_rows(X: Any, n_rows: int) -> npt.NDArray[np.float32]:
-    """Return the first rows, with noisy copies if there are too few."""
+    """Return the first rows, supplemented by noisy copies if there are too few."""
     rng = np.random.default_rng(0)
     copies = X[rng.integers(0, len(X), max(n_rows - len(X), 0))]
     return np.concatenate([X, copies + 0.1 * X.std(axis=0) * rng.normal(size=copies.shape)])[:n_rows].astype(np.float32)
 
 
 def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
-    """Measure one model with given types of coefficients and rows, on every board."""
+    """Measure one model with the given coefficient and row types, on every board."""
     name, kind, inputs = case
     source, X = _source(name, run)
     compiled = approxsvm.compile(source, X, mode="approximate", degree=2)
@@ -105,14 +106,14 @@ def _in_folder(folder: Path, *command: str) -> str:
 
 
 def _answers(folder: Path, n_values: int) -> Any:
-    """Read the program's output, a record per row."""
+    """Read the program's output, one record per row."""
     number = ("<f4", (n_values,))
     layout = [("label", "<i4"), ("values", *number), ("bounds", *number), ("spent", "<u4")]
     return np.fromfile(folder / "answers.bin", np.dtype(layout))
 
 
 def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """Return the code and constants of m_predict_if_certain, with the parts of the compiler's library that it uses."""
+    """Return the bytes of code and constants in m_predict_if_certain, with the compiler-library code that it uses."""
     alone = ("-DDECIDE", "-nostartfiles", "-nodefaultlibs", "-ffunction-sections", "-Wl,--gc-sections,-edecide")
     _in_folder(folder, *board.compile(*flags, *alone, "-o", "decide.elf", "main.c", "-lgcc"))
     lines = _in_folder(folder, f"{board.prefix}-size", "-A", "decide.elf").splitlines()
@@ -122,7 +123,7 @@ def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
 
 
 def _stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """Return the sum of the stack frames of all functions, as if each called the next."""
+    """Return the sum of all functions' stack frames, as if each called the next."""
     _in_folder(folder, *board.compile(*flags, "-DDECIDE", "-fstack-usage", "-c", "-o", "decide.o", "main.c"))
     usage = (folder / "decide.su").read_text().splitlines()
     return sum(int(line.split("\t")[1]) for line in usage)

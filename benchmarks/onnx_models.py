@@ -1,12 +1,13 @@
-"""Compiled models as ONNX graphs: labels against our engine's, time against onnxruntime's SVMClassifier.
+"""Compiled models as ONNX graphs: labels compared with our engine's, time with onnxruntime's SVMClassifier.
 
-There are three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler,
-PCA and SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback
-to the exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ"
-counts labels that differ from our engine's on the same artifact; "certain" is the share of rows whose label the graph
-reports as proven. If a proven label is not the exact model's, the run ends. Times are microseconds per row on one
-thread in one run, contenders taking turns except the slow one, which gets fewer rows: the graph in onnxruntime for
-labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by skl2onnx.
+There are three models: a LIBSVM model for a9a (gamma 0.01), an SVC for the ten digits of pendigits, and a pipeline of a
+scaler, PCA and an SVC for australian. Each is compiled in "approximate" and "certified" mode, the latter with and
+without a fallback to the exact model inside the graph. Every contender predicts all test rows as float32; "differ"
+counts labels that differ from our engine's on the same artifact; "certain" is the fraction of rows whose labels the
+graph reports as proven. If a proven label differs from the exact model's, the run ends. Times are microseconds per row
+on one thread in one run; contenders take turns, except the slow one, which runs fewer rounds. They are the graph in
+onnxruntime for labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by
+skl2onnx.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _of_sklearn(model: Any) -> Any:
     from skl2onnx import to_onnx
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its warnings about scikit-learn's versions
+        warnings.simplefilter("ignore")  # its warnings about scikit-learn versions
         return to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
 
 

@@ -1,10 +1,11 @@
-"""Ordinary models: scikit-learn's SVC with default options after scaling, and LIBSVM's; sample rows = training rows.
+"""Ordinary models: scikit-learn SVCs with default options after scaling, and LIBSVM's; sample rows = training rows.
 
-For each data set: the planner's choice, the share of rows decided before the exact engine, the compile time, and one
-thread's time per row against scikit-learn, LIBSVM, our exact engine, and, for two classes in dense rows, the other
-implementations of the same labels, and a single expansion of degree 2 with the share of its labels that differ. Every
-label of ours is compared with the exact model's, and a wrong one ends the run. Two-class problems are one class against
-the rest; `10 classes` and the like keep all classes. `--published` selects the models of README and docs/benchmarks.md.
+For each data set: the planner's choice, the fraction of rows decided before the exact engine, the compile time, and the
+time per row on one thread compared with scikit-learn, LIBSVM, our exact engine and, for two classes with dense rows,
+other implementations that give the same labels, and a single expansion of degree 2 with the fraction of its labels that
+differ. Every label of ours is compared with the exact model's, and a wrong one ends the run. Two-class problems are one
+class against the rest; `10 classes` and the like keep all classes. `--published` selects the models in README and
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _SLOW_ROWS = 400  # predicted by scikit-learn, LIBSVM and onnxruntime
 _ENGINE_ROWS = 20_000  # predicted by our exact engine while it is timed
 _PEER_ROWS = 2_000  # predicted by peers that are faster than LIBSVM
 _CHECKED_ROWS = 20_000  # compared with a direct evaluation
-_TIMED_ROWS = 300_000  # in all rounds together, at least five
+_TIMED_ROWS = 300_000  # over all rounds, of which there are at least five
 _SLOW_ROUNDS = 3
 
-# Models in README and docs/benchmarks.md: by table, C, source and scaler.
+# Models in README and docs/benchmarks.md: by table and C, each with source and scaler.
 _PUBLISHED = {
     ("two classes", 1.0): (
         ("covtype", "standard"),
@@ -116,10 +117,10 @@ def measured(
     times = microseconds(turns, {"engine": some.shape[0]} | dict.fromkeys(("ours", "alone"), n_rows), rounds)
     trained = Trained(model, scratch / "of_libsvm.model")
     write_libsvm_model(trained)
-    with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
+    with threadpool_limits(1):  # the LIBSVM build on PyPI uses OpenMP
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
-        is_fair = model.n_decisions == 1 and not issparse(X)  # rows for which those peers are made
+        is_fair = model.n_decisions == 1 and not issparse(X)  # rows suited to those peers
         peer_rows = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
     row = {
@@ -150,7 +151,7 @@ def measured(
 
 
 def _check(name: str, fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelModel, X: Any) -> None:
-    """Require the exact engine's labels for all rows, and compare some with a direct evaluation or scikit-learn's."""
+    """Require the exact engine's labels for all rows; compare some with a direct evaluation or scikit-learn's."""
     demand_labels(name, fast.predict(X), engine.predict(X))
     rows = X[spread(X.shape[0], _CHECKED_ROWS)]
     if model.n_decisions > 1:

@@ -1,12 +1,13 @@
 """Linear, RBF, Fourier, Nystroem, Taylor and compiled models on generated rows: fit, predict, accuracy.
 
-Rows come from scikit-learn's `make_classification` (two classes, four clusters in each, half of the features
-informative, one label in a hundred wrong), standardized; four fifths are for training. All machines have C = 1; the
-linear ones on feature maps are LinearSVC, and gamma is SVC's "scale". Prediction starts from raw rows, on one thread,
-taking turns, with the median of rounds; slow models predict fewer rows. Models are compiled with the training rows as
-sample, certified if there is an exact engine; a model on Taylor features compiles to the expansion itself. Labels of a
-thousand test rows are compared with the source's: a wrong one ends the run, unless the source's decision value is
-within its rounding of 0. "fit" of a compiled model is its source's training plus compiling.
+Rows are generated with scikit-learn's `make_classification` (two classes, four clusters per class, half of the features
+informative, one label in a hundred wrong) and standardized; four fifths are for training. All machines have C = 1; the
+linear ones on feature maps are LinearSVC, and gamma is SVC's "scale". Prediction starts from raw rows, on one thread;
+models take turns, the median over the rounds counts, and slow models predict fewer rows. Models are compiled with the
+training rows as sample rows, and are certified if there is an exact engine; a model on Taylor features compiles to the
+expansion itself. Labels of a thousand test rows are compared with the source's: a wrong one ends the run, unless the
+source's decision value is within rounding error of 0. For a compiled model, "fit" is the time to train its source and
+compile it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from benchmarks.timing import medians, seconds, spread, timed
 _SLOW = 20e-6  # seconds per row; slower models predict fewer rows
 _FEW_ROWS = 1_000
 _ROUNDS = 5
-_FLIPPED = 0.02  # share of labels redrawn by make_classification; half of them change
-_NEAR_TIE = 1e-6  # relative to the largest decision value
+_FLIPPED = 0.02  # fraction of labels redrawn by make_classification; half of them change
+_NEAR_TIE = 1e-6  # relative to the largest absolute decision value
 
 
 def _sources(n_features: int, n_components: int) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def _sources(n_features: int, n_components: int) -> dict[str, Any]:
 
 
 def _compiled(source: Any, X: npt.NDArray[np.float64]) -> Any:
-    """Compile the source, by default in mode "certified" if it has an exact engine; None if it is not supported."""
+    """Compile the source in "certified" mode if possible, else in "approximate" mode; None if not supported."""
     for mode in ("certified", "approximate"):
         try:
             return approxsvm.compile(source, X, mode=mode, n_jobs=1)
@@ -70,7 +71,7 @@ def _seconds_per_row(model: Any, X: npt.NDArray[np.float64]) -> float:
 
 
 def measure(run: Run, case: None) -> Rows:
-    """Measure every model before and after compiling; all take turns."""
+    """Measure every model before and after compiling; all of them take turns."""
     options = run.options
     n_features = options.features
     X, y = make_classification(

@@ -1,6 +1,6 @@
-"""Tables of docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
+"""Tables for docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
 
-A table is a heading and a cell per column; a cell formats a row of a record:
+A table has a heading and a cell for each column; a cell formats a row of a record:
 
     as_table(record.tables["calls"], {"model": of("model"), "C++": of("cpp_nanoseconds", three)})
 """
@@ -39,7 +39,7 @@ def three(value: float) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Format a share in percent; a share below 1 is never shown as 100 %."""
+    """Format a fraction as a percentage; a fraction below 1 is never shown as 100 %."""
     while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
         digits += 1
     return f"{100 * share:.{digits}f} %"
@@ -60,12 +60,12 @@ def count(value: float) -> str:
 
 
 def of(key: str, shown: Callable[[Any], str] = str) -> Cell:
-    """Return a cell that shows one figure of its row."""
+    """Return a cell that shows one figure in its row."""
     return lambda row: UNKNOWN if row[key] is None else shown(row[key])
 
 
 def of_bold(cell: Cell) -> Cell:
-    """Return a cell in bold."""
+    """Return a cell whose text is bold."""
     return lambda row: f"**{cell(row)}**"
 
 
@@ -87,7 +87,7 @@ def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
 
 
 def models_of(record: Record, table: str) -> list[Row]:
-    """Return the figures of the models of one table."""
+    """Return the figures for the models in one table."""
     return [row for row in record.tables["models"] if row["table"] == table]
 
 
@@ -97,14 +97,14 @@ def name_of(row: Row) -> str:
 
 
 def peers_of(record: Record, row: Row) -> dict[str, Row]:
-    """Return the peers' figures for the model of a row, by heading."""
+    """Return the peers' figures for a row's model, by heading."""
     return {
         PEERS.get(peer["peer"], peer["peer"]): peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)
     }
 
 
 def files(records: Records) -> dict[str, dict[str, Row]]:
-    """Return figures of whole processes, by LIBSVM model and input of the tool."""
+    """Return the figures for whole processes, by LIBSVM model and input of the tool."""
     by_model: dict[str, dict[str, Row]] = {}
     for row in records["libsvm"].tables["files"]:
         if row["seconds"] is not None:
@@ -113,7 +113,7 @@ def files(records: Records) -> dict[str, dict[str, Row]]:
 
 
 def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[Records], str]:
-    """Return a function that formats all rows of one table of a record."""
+    """Return a function that formats all rows in one table of a record."""
     return lambda records: as_table(records[part].tables[table], columns)
 
 
@@ -127,7 +127,7 @@ FASTER: Final = {
 
 
 def than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
-    """Return a column for each peer that was measured: how many times faster than the peer our rows are."""
+    """Return a column for each measured peer: how many times faster our rows are."""
 
     def column(heading: str) -> Cell:
         return lambda x: of("microseconds", lambda own: three(own / x["microseconds"]))(
@@ -182,7 +182,7 @@ def _peers(table: str) -> Callable[[Records], str]:
 
 
 def _times_faster(table: str) -> Callable[[Records], str]:
-    """Return a function that formats speedups over all peers."""
+    """Return a function that formats the speedups relative to every peer."""
 
     def shown(records: Records) -> str:
         record = records["ordinary"]

@@ -1,4 +1,4 @@
-"""Peak performance of one core, measured by peak.cpp between the timed sections."""
+"""Peak performance of one core, measured with peak.cpp between the timed sections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIGURES = ("fma", "exp", "cache", "third")
 
 
 class Peak:
-    """The compiled peak program, in the folder `scratch`; each call runs it for some 20 ms.
+    """The compiled peak program, in the folder `scratch`; each call runs it for about 20 ms.
 
     Raises FileNotFoundError if there is no C++ compiler, and RuntimeError if compiling fails.
     """
@@ -29,7 +29,7 @@ class Peak:
         raise RuntimeError(f"{_SOURCE.name} does not compile: {result.stderr.strip()}")
 
     def all(self) -> dict[str, float]:
-        """Return rates per second: multiply-adds, exponentials, bytes from the second- and third-level caches."""
+        """Return rates per second: multiply-adds, exponentials, and bytes read from the L2 and L3 caches."""
         printed = subprocess.run([self._program], capture_output=True, text=True, check=True).stdout
         return dict(zip(FIGURES, map(float, printed.split()), strict=True))
 

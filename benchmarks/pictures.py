@@ -1,4 +1,4 @@
-"""Pictures in docs/images with figures of the suite, as charts, from the records alone."""
+"""Images in docs/images with figures of the suite, as charts, from the records alone."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
 
 
 def _compiling_growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
-    """Draw figures of compiling and times per row, each with the fitted exponent of x."""
+    """Draw compile-time figures and times per row, each with the fitted exponent of x."""
 
     def chart(records: Records) -> Chart:
         models = models_of(records["compile_growth"], table)
@@ -145,7 +145,7 @@ def _compiling(records: Records) -> Chart:
 
 
 def _cotter(data: str) -> Callable[[Records], Chart]:
-    """Draw test error against multiply-adds, as in the paper; the exact model is a level line."""
+    """Draw test error against multiply-adds, as in the paper; the exact model is a horizontal line."""
 
     def chart(records: Records) -> Chart:
         tables = records["cotter"].tables
@@ -164,7 +164,7 @@ def _cotter(data: str) -> Callable[[Records], Chart]:
 
 
 def _overview(records: Records) -> Chart:
-    """Plot accuracy against the cost of a row, from compiled to as trained; up and left is better."""
+    """Plot accuracy against the cost per row, from compiled to trained; up and left is better."""
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
         series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))
@@ -198,5 +198,5 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
 
 
 def pictures_of(records: Records) -> dict[str, Chart]:
-    """Return the pictures by name."""
+    """Return the charts by name."""
     return {name: chart(records) for name, chart in PICTURES.items()}

@@ -1,4 +1,4 @@
-"""Descriptions of compiled models, and the share of rows that each stage answers."""
+"""Descriptions of compiled models, and the fraction of rows answered by each stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from approxsvm.errors import ApproxSVMError
 
 
 def plan_of(fast: Any) -> str:
-    """Describe a plan: coordinates of a subspace; or centers, degree, and the number of varying features."""
+    """Describe a plan: the coordinates of a subspace; or centers, degree, and the number of varying features."""
     artifact = fast.artifact
     if artifact.subspace_coordinates:
         return f"in {', '.join(map(str, artifact.subspace_coordinates))} coordinates"
@@ -26,7 +26,7 @@ def plan_of(fast: Any) -> str:
 
 
 def shares_of_stages(fast: Any, X: Any) -> dict[str, float]:
-    """Return the share of a call's rows that each stage answered."""
+    """Return the fraction of a call's rows that each stage answered."""
     before = dict(fast.rows_per_stage)
     fast.predict(X)
     return {stage: (n - before[stage]) / X.shape[0] for stage, n in fast.rows_per_stage.items()}
@@ -35,10 +35,10 @@ def shares_of_stages(fast: Any, X: Any) -> dict[str, float]:
 def forced_plans(
     source: Any, X: Any, grid: Iterable[tuple[int, int]], seconds: float = math.inf, max_bytes: int = 1 << 27
 ) -> tuple[list[Any], int]:
-    """Compile the exact engine, and the expansions of given degrees and numbers of centers that fit the time limit.
+    """Compile the exact engine, and the expansions with given degrees and numbers of centers that fit the time limit.
 
-    Plans are in the order of their cost. Also return the number of plans that were skipped because compiling would have
-    exceeded that many seconds of a processor.
+    Plans are sorted by cost. Also return the number of plans skipped because compiling them would have exceeded the
+    limit, `seconds` of processor time.
     """
     model = approxsvm.read_model(source)
     work = {(degree, n): n * math.comb(model.n_features + degree, degree) ** 0.5 for degree, n in grid}

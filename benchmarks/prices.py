@@ -1,7 +1,8 @@
-"""Gain of a kind that no other experiment shows: the same model and rows with the kind and without it.
+"""Gain from each feature not covered by another experiment: the same model and rows, with and without that feature.
 
-The kinds are parts of the compiler and the core (docs/prices.md). Without one, the model is compiled by the same plan,
-less what the kind adds. Labels with and without it must be equal. Both take turns, in calls of all rows and row by row.
+A feature is a part of the compiler or the core (a kind in docs/prices.md). Without it, the model is compiled with the
+same plan, minus what the feature adds. With and without it, labels must be equal. Both take turns, in calls of all rows
+and row by row.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ def toarray(matrix: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind, the model that shows it, and how to compile without it."""
+    """A feature, the model that shows it, and how to compile without it."""
 
     source: str
     scaler: str
-    without: Callable[[], AbstractContextManager[Any]] = nullcontext  # while the model is compiled
-    plan: Callable[[Any], Plan | None] = lambda plan: plan  # of a compiled model
+    without: Callable[[], AbstractContextManager[Any]] = nullcontext  # active while the model is compiled
+    plan: Callable[[Any], Plan | None] = lambda plan: plan  # changes a compiled model's plan
     C: float = 1.0
     train_rows: int | None = None  # maximum, instead of the option's
 
@@ -63,7 +64,7 @@ KINDS = {
 
 
 def measure(run: Run, case: tuple[str, Kind]) -> Rows:
-    """Measure one kind."""
+    """Measure the gain from one feature."""
     name, kind = case
     n_train = kind.train_rows or run.options.train_rows
     problem = scaled(run.data, SOURCES[kind.source], kind.scaler, kind.C, n_train, run.options.rows)

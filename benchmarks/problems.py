@@ -1,4 +1,4 @@
-"""Problems of the ordinary models: files, rows, classes and scaling."""
+"""Problems for the ordinary models: files, rows, classes and scaling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Scaled rows, labels or targets, and the options of the SVC or SVR to train on them."""
+    """Scaled rows, labels or targets, and the options for the SVC or SVR to be trained on them."""
 
     name: str
     scaler: str
@@ -47,7 +47,7 @@ class Problem:
     is_regression: bool = False
 
     def trained(self) -> Any:
-        """Return LIBSVM's model, or train the SVC or SVR."""
+        """Return the LIBSVM model, or train the SVC or SVR."""
         machine = SVR if self.is_regression else SVC
         return self.model or machine(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
@@ -75,7 +75,7 @@ class Source:
 
 
 def _like(name: str, rows: int, features: int, n_classes: int, nonzeros: float, **others: Any) -> Source:
-    """Describe generated rows with the shape and number type of an unavailable data set; as many again for testing."""
+    """Describe generated rows with the shape and number type of an unavailable data set; half of them are test rows."""
     labels = list(range(n_classes))
     about = {"kind": "dense", "low": -1.0, "high": 1.0, "features": features, "nonzeros": nonzeros, "labels": labels}
     return Source(f"{name}, generated", "", like=about | {"rows": 2 * rows} | others)
@@ -138,13 +138,13 @@ def unpacked(packed: Path) -> bytes:
 
 
 def mnist_part(folder: Path, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Return pixels and digits of MNIST: "train" or "t10k"."""
+    """Return the pixels and digits of one part of MNIST: "train" or "t10k"."""
     images, digits = (unpacked(folder / f"{part}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
     return np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784), np.frombuffer(digits, np.uint8, offset=8)
 
 
 def write_text(folder: Path, name: str, path: Path) -> None:
-    """Write a file of LIBSVM text; "mnist1" and "mnist1.t" are digit 1 of MNIST against the rest."""
+    """Write a file of LIBSVM text; "mnist1" and "mnist1.t" are MNIST's digit 1 vs. the rest."""
     if not name.startswith("mnist1"):
         path.write_bytes(unpacked(folder / name))
         return
@@ -156,7 +156,7 @@ def write_text(folder: Path, name: str, path: Path) -> None:
 
 
 def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelModel:
-    """Read one of LIBSVM's models in the data folder."""
+    """Read a LIBSVM model from the data folder."""
     with tempfile.NamedTemporaryFile(suffix=".model") as file:
         file.write(unpacked(folder.parent / "models" / f"{name}.model"))
         file.flush()
@@ -164,7 +164,7 @@ def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelMo
 
 
 def read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, Labels]:
-    """Read dense rows and labels of a LIBSVM file."""
+    """Read dense rows and labels from a LIBSVM file."""
     with tempfile.NamedTemporaryFile() as file:
         write_text(folder, name, Path(file.name))
         X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
@@ -199,7 +199,7 @@ def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels
 
 
 def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Rows, Labels]:
-    """Generate sparse rows of two classes: some 75 words each, three quarters by Zipf's law, weighted by tf-idf."""
+    """Generate sparse rows in two classes: about 75 words each, three quarters by Zipf's law, weighted by tf-idf."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     usual = np.arange(1, n_words + 1) ** -0.8
@@ -228,7 +228,7 @@ def scaled(
     n_train: int | None = None,
     n_test: int | None = None,
 ) -> Problem:
-    """Scale rows for an SVC, evenly thinned if limited; labels are -1 and 1 if one class is positive."""
+    """Scale rows for an SVC, evenly thinned out if limited; labels are -1 and 1 if one class is positive."""
     X, y, X_test, y_test = split_rows(folder, source)
     if n_train is not None:
         kept = spread(X.shape[0], n_train)
@@ -250,7 +250,7 @@ def scaled(
 
 @dataclass(frozen=True)
 class Chosen:
-    """A problem to read: its scaler, and its table."""
+    """A problem to read, with its scaler and table."""
 
     source: Source
     scaler: str

@@ -1,6 +1,6 @@
-"""Cost profile of another machine, fitted to the output of benchmarks.costs there, saved as text or JSON.
+"""Cost profile for another machine, fitted to the output of benchmarks.costs there, saved as text or JSON.
 
-The cost model is linear in its constants. These are fitted by non-negative least squares of relative errors.
+The cost model is linear in its constants, which are fitted by non-negative least squares on the relative errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.optimize import nnls
 
-# Terms in which costs are linear: of rows in blocks, and of rows alone
+# Terms in which costs are linear: for rows in blocks, and for single rows
 BLOCKS = ("multiply-add", "row", "loaded", "direction", "degrees", "routing", "kernel")
 ALONE = ("call", "coefficient", "product", "row", "routing", "kernel")
 
@@ -26,7 +26,7 @@ Tables = dict[str, list[dict[str, Any]]]
 def fit(tables: Tables) -> list[dict[str, Any]]:
     """Fit the constants of `plans` and `alone`; add `fitted` to their rows, and convert `today` to microseconds.
 
-    `factor` is the exponential of the root mean square of log ratios of fitted times to measured ones.
+    `factor` is the exponential of the root mean square log ratio of fitted to measured times.
     """
     found: list[dict[str, Any]] = []
     multiply_add = 0.0
@@ -34,7 +34,7 @@ def fit(tables: Tables) -> list[dict[str, Any]]:
         plans = tables[table]
         times = np.array([plan["microseconds"] for plan in plans])
         terms = np.array([[plan[name] for name in names] for plan in plans])
-        if table == "alone":  # refining a row alone costs as much as its first stage
+        if table == "alone":  # refining a single row costs as much as its first stage
             terms[:, names.index("row")] += [plan["direction"] + plan["degrees"] for plan in tables["plans"]]
         today = np.array([[float(table == "alone"), plan["today"]] for plan in plans])
         solution, of_today = (nnls(each / times[:, np.newaxis], np.ones(len(times)))[0] for each in (terms, today))
@@ -54,7 +54,7 @@ def _factor(predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) 
 
 
 def read(path: Path) -> Tables:
-    """Read the tables of a record, or of the text that benchmarks.costs printed."""
+    """Read the tables from a record, or from the text printed by benchmarks.costs."""
     text = path.read_text(encoding="utf-8")
     if text.lstrip().startswith("{"):
         return dict(json.loads(text)["tables"])
@@ -81,7 +81,7 @@ def _number(cell: str) -> float | str:
 @click.command(help=__doc__)
 @click.argument("report", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(report: Path) -> None:
-    """Print the profile."""
+    """Print the fitted profile."""
     table = Table("rows", "term", "microseconds", "multiply-adds")
     for row in fit(read(report)):
         last = "" if row["multiply_adds"] is None else f"{row['multiply_adds']:,.4g}"

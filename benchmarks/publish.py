@@ -1,6 +1,6 @@
-"""Updates the tables of README and docs/, and the pictures, from the records in benchmarks/results.
+"""Updates the tables in README and docs/, and the images, from the records in benchmarks/results.
 
-    python -m benchmarks.publish             # write the pages and pictures
+    python -m benchmarks.publish             # write the pages and images
     python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
     python -m benchmarks.publish --part limits  # measure only this part first
     python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
@@ -29,7 +29,7 @@ REPOSITORY: Final = Path(__file__).parent.parent
 PAGES: Final = ("README.md", "docs/comparison.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
 TABLES: Final = pages.TABLES | comparison.TABLES
 _QUICK: Final = Path("build") / "benchmarks"
-# By name of the record: arguments, and arguments of a quick test.
+# By record name: the usual arguments, and the arguments for a quick test.
 PARTS: Final = {
     "ordinary": ("--published --rows 1000000", "--published --rows 300 --train-rows 400"),
     "libsvm": ("", "--quick --only 0.05"),
@@ -41,7 +41,7 @@ PARTS: Final = {
     "examples": ("", "--rows 300 --train-rows 400"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
-# Experiments of the papers, which take long and hardly change: only measured on request.
+# Experiments from the papers take long and hardly change, so they are only measured on request.
 EXPERIMENTS: Final = {
     "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
     "rahimi_recht": ("", "--train-rows 300 --test-rows 300 --only CPU"),
@@ -79,7 +79,7 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
 @click.option("--experiments", is_flag=True, help="Measure the papers' experiments first.")
 @click.option("--quick", is_flag=True, help="Measure little, and write into build/benchmarks.")
 def main(measure: bool, some: tuple[str, ...], experiments: bool, quick: bool) -> None:
-    """Write the pages and pictures."""
+    """Write the pages and images."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
     parts = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]

@@ -1,11 +1,12 @@
-"""Random features against the exact machine: error and cost, as in Rahimi and Recht 2007.
+"""Random features compared with the exact machine: error and cost, as in Rahimi and Recht 2007.
 
 Three of the paper's five data sets are free and present: CPU (regression), Adult and Forest Cover. Ridge regression is
 trained on random Fourier features of a Gaussian kernel, and on random bins, whose kernel is Laplacian; labels are -1
-and 1. scikit-learn's SVC or SVR with the Gaussian kernel is the exact machine. A fifth of the training rows choose
-each method's width and penalty. The error of a regression is the root mean square in deviations of the target.
+and 1. The exact machine is scikit-learn's SVC or SVR with the Gaussian kernel. Each method's width and penalty are
+chosen on a fifth of the training rows. A regression's error is the root mean square error in standard deviations of the
+target.
 
-Multiply-adds are the cost of predicting a row. A Fourier feature is an inner product with the row's non-zeros and a
+Multiply-adds are the cost of predicting a row. A Fourier feature is an inner product over the row's nonzeros and a
 cosine, which counts as one. A grid divides and rounds every column, and looks up one weight. A support vector costs an
 inner product and an exponential. Times are relative to the exact machine in the same run.
 
@@ -35,17 +36,17 @@ from benchmarks.experiment import Experiment, Run, number
 from benchmarks.problems import ADULT, Problem, Source, scaled
 from benchmarks.timing import timed
 
-_PAIRED_ROWS = 500  # all pairs of these rows give the mean distance, the unit of the widths
+_PAIRED_ROWS = 500  # all pairs of these rows give the mean distance, the unit for the widths
 _WIDTHS = (0.5, 2.0, 8.0, 32.0)  # gamma times the mean distance
 _ALPHAS = (0.01, 1.0)
 _CS = (1.0, 10.0)
 
 
 class RandomBins(BaseEstimator, TransformerMixin):  # type: ignore[misc]
-    """Indicators of a row's cell in random grids: their inner products estimate exp(-gamma ||x - y||_1).
+    """Indicators of a row's cells in random grids: their inner products estimate exp(-gamma ||x - y||_1).
 
-    Two numbers at distance t share a cell of width w with probability max(0, 1 - t / w). Widths with the density
-    gamma^2 w exp(-gamma w), a gamma distribution of shape 2, make that exp(-gamma t) on average. Cells without a
+    Two numbers at distance t share a cell of width w with probability max(0, 1 - t / w). If widths have the density
+    gamma^2 w exp(-gamma w), a gamma distribution of shape 2, the average probability is exp(-gamma t). Cells without a
     training row have no feature.
     """
 
@@ -53,21 +54,21 @@ class RandomBins(BaseEstimator, TransformerMixin):  # type: ignore[misc]
         self.gamma, self.n_grids, self.random_state = gamma, n_grids, random_state
 
     def fit(self, X: npt.NDArray[np.float64], y: Any = None) -> RandomBins:
-        """Draw the grids, and list the cells that have training rows."""
+        """Draw the grids, and list the cells that contain training rows."""
         rng = np.random.default_rng(self.random_state)
         shape = (self.n_grids, X.shape[1])
         self.widths_ = rng.gamma(2.0, 1.0 / self.gamma, shape)
         self.shifts_ = rng.uniform(0.0, self.widths_)
-        self.multipliers_ = rng.integers(1, 2**62, X.shape[1]) * 2 + 1  # of a hash of a cell's position
+        self.multipliers_ = rng.integers(1, 2**62, X.shape[1]) * 2 + 1  # for hashing a cell's indices
         self.cells_ = [np.unique(self._cells(X, k)) for k in range(self.n_grids)]
         return self
 
     def _cells(self, X: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
         position = np.floor((X - self.shifts_[k]) / self.widths_[k]).astype(np.int64)
-        return np.asarray(position @ self.multipliers_)  # wraps around
+        return np.asarray(position @ self.multipliers_)  # integer overflow wraps around
 
     def transform(self, X: npt.NDArray[np.float64]) -> csr_matrix:
-        """Return sparse rows with at most one entry for each grid."""
+        """Return sparse rows with at most one entry per grid."""
         starts = np.cumsum([0, *map(len, self.cells_)])
         columns, known = np.empty((2, len(X), self.n_grids), np.int64)
         for k, cells in enumerate(self.cells_):
@@ -81,7 +82,7 @@ class RandomBins(BaseEstimator, TransformerMixin):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A problem of the paper, and its numbers of Fourier features and of grids."""
+    """A problem from the paper, and its numbers of Fourier features and grids."""
 
     name: str
     source: Source
@@ -98,7 +99,7 @@ _DATA_SETS = (
 
 
 def _error(problem: Problem, values: npt.NDArray[Any], truth: npt.NDArray[Any]) -> float:
-    """Return the share of wrong signs; of a regression the root mean square error in deviations of the target."""
+    """Return the fraction of wrong signs or, for a regression, the RMS error in standard deviations of the target."""
     if problem.is_regression:
         return float(np.sqrt(np.mean((values - truth) ** 2)) / np.std(truth))
     return float(np.mean(np.where(values > 0, 1, -1) != truth))
@@ -115,7 +116,7 @@ def _methods(problem: Problem, data: DataSet) -> Iterator[tuple[str, Any, str, s
 
 
 def _chosen(problem: Problem, estimator: Any, metric: str, step: str, penalties: tuple[float, ...]) -> Any:
-    """Return the estimator with the width and the penalty that have the least error on a fifth of the training rows."""
+    """Return the estimator with the width and penalty that give the least error on a fifth of the training rows."""
     n = len(problem.X) * 4 // 5
     mean = float(pairwise_distances(problem.X[:_PAIRED_ROWS], metric=metric).mean())
     penalty = f"{step}__C" if step.startswith("sv") else "ridge__alpha"
@@ -137,7 +138,7 @@ def _multiply_adds(name: str, fitted: Any, n_non_zeros: float, n_columns: int) -
 
 
 def measure(run: Run, data: DataSet) -> experiment.Rows:
-    """Measure the exact machine and both kinds of features of one data set."""
+    """Measure the exact machine and both kinds of features on one data set."""
     options = run.options
     problem = scaled(run.data, data.source, data.scaler, n_train=options.train_rows, n_test=options.test_rows)
     order = np.random.default_rng(0).permutation(len(problem.X))

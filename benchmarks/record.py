@@ -6,7 +6,7 @@
     Record.load(RESULTS / "latency.json").tables["calls"]
 
 Files in `benchmarks/results` are committed: README and docs/benchmarks.md show them (`python -m benchmarks.publish`).
-Test runs write into build/, which is the default.
+Test runs write to build/, which is the default.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Row: TypeAlias = Mapping[str, Any]
 class Record:
     """One run of one experiment."""
 
-    part: str  # name of the experiment, and of its file
+    part: str  # name of the experiment and of its file
     command: str  # command that repeats the measurement
     date: str  # start time, ISO 8601 in UTC
     machine: Machine  # processor, versions, commit, and the load at the start
     seconds: float = 0.0  # total duration
-    has_stand_ins: bool = False  # whether data sets were random rows of the same shapes, which are not published
+    has_stand_ins: bool = False  # true if data sets were random rows of the same shapes; such records are not published
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # flat rows of figures, by table
 
     @classmethod
@@ -56,12 +56,12 @@ class Record:
         return cls(**content | {"machine": Machine(**content["machine"])})
 
     def add(self, table: str, row: Row) -> None:
-        """Append a row to a table, with NumPy numbers converted to Python's."""
+        """Append a row to a table, with NumPy scalars converted to Python numbers."""
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
         self.tables.setdefault(table, []).append(plain)
 
     def save(self, folder: Path) -> Path:
-        """Write ``<folder>/<part>.json``; NaN and infinity are errors, missing figures are None."""
+        """Write ``<folder>/<part>.json``; NaN and infinity are errors, and missing figures are None."""
         self.seconds = round((_now() - datetime.fromisoformat(self.date)).total_seconds(), 1)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.part}.json"

@@ -1,16 +1,17 @@
-"""Regret of the planner: time of its plan relative to the best of a grid of forced plans.
+"""Regret of the planner: its plan's time relative to the best of a grid of forced plans.
 
-For each model: the plan that the planner chooses by default, the one that it measures (measure=True), and the fastest
-plan of all, among them the exact engine alone and expansions of degree 2 to 6 about 1 to 1,024 centers, by one thread's
-processor time per row in calls of `--call-rows` rows. With `--call-rows 1`, plans are chosen for such calls. Regret is
-the time of a plan divided by the least: 1 is a perfect choice. Plans with the same centers and degree count as one.
+For each model: the plan chosen by the planner by default, the one that it chooses by measuring (measure=True), and the
+fastest plan of all, among them the exact engine alone and expansions of degree 2 to 6 about 1 to 1,024 centers, by
+processor time per row on one thread in calls of `--call-rows` rows. With `--call-rows 1`, plans are chosen for such
+calls. Regret is a plan's time divided by the least time: 1 is a perfect choice. Plans with the same centers and degree
+count as one.
 
 Plans are chosen for the training rows. With `--sample test`, they are chosen for every second test row, and the others
-are timed: what users get who compile with rows like those that they predict.
+are timed: this is what users get who compile with rows that resemble those they predict on.
 
-APPROXSVM_TARGET chooses the instruction set. Forced plans are built the cheapest first, within `--seconds` of a
-processor per model; `left_out` counts those that would have taken longer. They are the same for all targets: `--plans`
-names a folder that keeps them for later runs.
+APPROXSVM_TARGET chooses the instruction set. Forced plans are built in order of increasing cost, within `--seconds` of
+processor time per model; `left_out` counts those that would have taken longer. They are the same for all targets:
+`--plans` names a folder that keeps them for later runs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _HOPELESS = 2.0  # multiple of the fastest plan's time beyond which a plan is no
 _ROUNDS = 25
 _ROWS_ALONE = 300
 _TARGET = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-# Models and scalers.
+# Models and their scalers.
 _MODELS = {
     "ijcnn1, gamma 2": ("none",),
     "ijcnn1": ("minmax",),
@@ -72,7 +73,7 @@ _MODELS = {
 
 
 def cases(options: SimpleNamespace) -> dict[str, Chosen]:
-    """Return 23 models."""
+    """Return the 23 models."""
     return {
         f"{name}, {scaler}": Chosen(SOURCES[name], scaler, 10.0 if scaler == "none" else 1.0)
         for name, scalers in _MODELS.items()
@@ -108,7 +109,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 
 
 def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[list[Path], int]:
-    """Return the files of the forced plans, and the number left out."""
+    """Return the files with the forced plans, and the number of plans left out."""
     note = folder / "left_out"
     if not note.exists():
         plans, n_left_out = build()
@@ -120,7 +121,7 @@ def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[lis
 
 
 def _times(plans: list[Any], call: Callable[[Any], object], n_rows: int, kept: set[str]) -> dict[str, float]:
-    """Return microseconds per row of each plan, taking turns; far slower plans that are not kept run only twice."""
+    """Return each plan's microseconds per row, in turns; far slower plans that are not kept run only twice."""
     runs = {plan_of(plan): partial(call, plan) for plan in plans}
     first = processor_microseconds(runs, n_rows, 2)
     hopeful = {name: run for name, run in runs.items() if first[name] < _HOPELESS * min(first.values()) or name in kept}
@@ -137,7 +138,7 @@ def _one_by_one(rows: list[Any], plan: Any) -> None:
 
 
 def summarize(record: Record) -> None:
-    """Add median and worst regret of all models."""
+    """Add the median and worst regret over all models."""
     models = record.tables["models"]
     for name in ("default", "measured"):
         regrets = sorted(row[f"{name}_regret"] for row in models)

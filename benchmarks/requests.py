@@ -1,12 +1,12 @@
-"""Requests and tables: rows with texts and gaps, as in services, compared with the source in the same run.
+"""Requests and tables: rows with strings and gaps, as in services, compared with the source in the same run.
 
-Pipelines of generated rows have numbers with missing values, an imputer and a scaler, texts with a OneHotEncoder, and
-an SVC. "one row" has microseconds of a call of one row by the row's type, over different rows; "tables" has
-microseconds per row in calls of many, by container. Codes are raw numbers in which texts are encoded, so no conversion
-is left. The source gets data frames. All take turns, on one thread; the minimum processor time over the rounds counts,
-because other programs hardly change it. Labels are first compared with the source's.
+Pipelines for generated rows have numbers with missing values, an imputer and a scaler, strings with a OneHotEncoder,
+and an SVC. "one row" lists the microseconds per single-row call by row type, over different rows; "tables" lists the
+microseconds per row in calls with many rows, by container. Codes are raw numeric rows in which strings are already
+encoded, so no conversion is left. The source gets data frames. All take turns, on one thread; the minimum processor
+time over the rounds counts, because other programs hardly change it. Labels are compared with the source's first.
 
-"service" has the wall-clock time of a client of one uvicorn worker, if FastAPI is installed: a JSON object per request,
+"service" lists the wall time for a client of one uvicorn worker, if FastAPI is installed: one JSON object per request,
 over a persistent connection.
 """
 
@@ -41,7 +41,7 @@ _SOURCE_ROWS: Final = 600  # rows of large tables for the source, whose time per
 
 
 class Shape(NamedTuple):
-    """Numbers of number columns, text columns and training rows; whether the encoder makes dense rows."""
+    """Numbers of numeric columns, string columns and training rows; whether the encoder makes dense rows."""
 
     n_numbers: int
     n_texts: int
@@ -158,7 +158,7 @@ def theirs(row: dict) -> str:
 
 
 def _service(run: Run, source: Any, rows: Any) -> Rows:
-    """Time requests to one worker that has both models, taking turns."""
+    """Time requests to one worker that serves both models, taking turns."""
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         return
     joblib.dump(source, run.scratch / "source.joblib")
@@ -213,7 +213,7 @@ def _each(predict: Callable[[Any], Any], given: list[Any]) -> None:
 
 
 def _foreign(rows: Any) -> dict[str, Any]:
-    """Convert the rows to tables of other installed libraries."""
+    """Convert the rows to tables from other installed libraries."""
     tables = {}
     try:
         import pyarrow as pa

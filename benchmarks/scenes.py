@@ -1,9 +1,9 @@
-"""Rasters: pixels a second of `score_raster`, against a bare copy of the file and scikit-learn by windows; memory.
+"""Rasters: pixels per second of `score_raster`, compared with a bare file copy and windowed scikit-learn; memory.
 
 There are no spectra among the data sets. The scene has ten bands of uint16 in tiles of 512: the ten measurements of
-covtype, scaled to 0 to 10,000, in an order of elevation that a smooth field lays out, so that neighbors are similar.
-The model is a pipeline of StandardScaler and SVC of 3,000 rows and seven classes, compiled, certified; probabilities
-are those of CalibratedClassifierCV. scikit-learn predicts the first rows of the scene, on one thread, as it does. The
+covtype, scaled to 0 to 10,000, arranged by elevation along a smooth field, so that neighbors are similar. The model is
+a pipeline of StandardScaler and SVC, trained on 3,000 rows in seven classes, compiled as certified; probabilities are
+from CalibratedClassifierCV. scikit-learn predicts the first rows of the scene, on one thread, as it always does. The
 copy reads all bands and writes one, with the same options. Each run is a separate process; its memory is the kernel's
 record of it (VmHWM), minus the memory before it began. Labels are compared with scikit-learn's.
 """
@@ -28,8 +28,8 @@ from benchmarks.problems import SOURCES, split_rows
 from benchmarks.scoring import in_a_process
 
 N_BANDS = 10
-STAGES = ("reading", "predicting", "writing")  # seconds, added up over threads
-ZOOM = 8  # pixels of one cell of the field
+STAGES = ("reading", "predicting", "writing")  # in seconds, summed over threads
+ZOOM = 8  # pixels per cell of the field
 SCORE = """
 import approxsvm, rasterio
 predictor = approxsvm.Predictor(sys.argv[1])
@@ -83,7 +83,7 @@ def measure(run: Run, outputs: str) -> Rows:
 
 
 def _written(run: Run, scene: Path, size: int, outputs: str) -> Path:
-    """Write the scene and the model, source and compiled; return the path of the source."""
+    """Write the scene and both forms of the model, source and compiled; return the path of the source."""
     X, y, X_test, _ = split_rows(run.data, SOURCES["covtype, 7 classes"])
     low, high = (limit(X[:, :N_BANDS], axis=0) for limit in (np.min, np.max))
     X, X_test = (np.rint(1e4 * np.clip((rows[:, :N_BANDS] - low) / (high - low), 0, 1)) for rows in (X, X_test))
@@ -101,7 +101,7 @@ def _written(run: Run, scene: Path, size: int, outputs: str) -> Path:
 
 
 def _write_scene(scene: Path, size: int, rows: npt.NDArray[np.uint16]) -> None:
-    """Lay sorted rows out along a smooth field, with some noise."""
+    """Lay out sorted rows along a smooth field, with some noise."""
     import rasterio
 
     rng, n = np.random.default_rng(0), size // ZOOM + 1

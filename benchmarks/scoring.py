@@ -1,11 +1,11 @@
-"""Files and tables of any size: time of scoring, the share of prediction in it, and memory.
+"""Files and tables of any size: scoring time, the fraction of it spent on prediction, and memory.
 
-Rows are generated, similar to ijcnn1's: 22 columns of float32, ten of them one-hot; an SVC trained on 4,000 of them is
-compiled, certified. Measured are Parquet in and out, labels alone, against a plain loop over batches (read, predict on
-all threads, write, in sequence) and against pandas with scikit-learn on a sample; CSV and LIBSVM text; then Dask and
-Spark with one and two workers, against the same job without a prediction. Each run is a separate process; its memory is
-the kernel's record of it (VmHWM), minus the memory before it began. All labels are compared with those of
-`Predictor.predict`.
+Rows are generated, similar to ijcnn1's: 22 float32 columns, ten of them one-hot; an SVC trained on 4,000 of them is
+compiled as certified. The experiment measures Parquet in and out, labels alone, compared with a plain loop over batches
+(read, predict on all threads, write, in sequence) and with pandas and scikit-learn on a sample; CSV and LIBSVM text;
+then Dask and Spark with one and two workers, compared with the same job without prediction. Each run is a separate
+process; its memory is the kernel's record of it (VmHWM), minus the memory before it began. All labels are compared with
+the output of `Predictor.predict`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ print(json.dumps(result))
 
 
 def generated(first: int, n_rows: int) -> npt.NDArray[np.float32]:
-    """Generate rows by number: independent of the pieces, which are multiples of a block."""
+    """Generate rows by number: independent of the chunks, whose sizes are multiples of a block."""
     parts = []
     for block in range(first // _PIECE, -(-(first + n_rows) // _PIECE)):
         rng = np.random.default_rng(block)
@@ -196,7 +196,7 @@ def opened(run: Run) -> tuple[Path, Any]:
 
 
 def check(path: Path, predictor: Any, n_rows: int) -> None:
-    """Require that all labels equal those of predict, in any order of the rows."""
+    """Require that all labels equal the output of predict, regardless of row order."""
     answers = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
     if "id" in answers.schema.names:
         answers = answers.sort_by("id")
@@ -211,7 +211,7 @@ def check(path: Path, predictor: Any, n_rows: int) -> None:
 
 
 def row_of(what: str, n_rows: int, measured: dict[str, Any]) -> Row:
-    """Build the row of a run; the share of prediction refers to the work, if its parts are known."""
+    """Build the row for a run; the fraction of prediction refers to the total work, if its parts are known."""
     spent = [measured.get(part, 0.0) for part in ("reading", "predicting", "writing")]
     took = measured["seconds"]
     figures = {"what": what, "rows": n_rows, "seconds": took, "rows_per_second": n_rows / took}
@@ -242,7 +242,7 @@ def of_files(run: Run) -> Rows:
 
 
 def of_cluster(name: str, program: str, run: Run) -> Rows:
-    """Measure one and two workers, with a prediction and without."""
+    """Measure one and two workers, with and without prediction."""
     n_rows = run.options.cluster_rows
     model, predictor = opened(run)
     if name == "Spark" and shutil.which("java") is None:

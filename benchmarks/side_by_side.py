@@ -1,10 +1,10 @@
-"""Comparison of runs on several machines, or of several runs on one: medians, and the spread of runs.
+"""Comparison of runs on several machines, or of several runs on one: medians, and the spread of the runs.
 
     python -m benchmarks.ordinary --published --results runs/zen4-1        # on each machine, as often as you like
     python -m benchmarks.side_by_side runs/* --part ordinary --table models --figure microseconds
 
-Rows with the same names are matched; a column is a machine: processor, instruction set, and whether it was emulated. A
-figure is the median over its runs, with minimum and maximum if there are several.
+Rows with the same names are matched; each column is a machine: processor, instruction set, and whether it was emulated.
+A figure is the median over its runs, with minimum and maximum if there are several.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def machine_of(record: Record) -> str:
 
 
 def side_by_side(records: list[Record], table: str, figure: str) -> Table:
-    """Build a table with a row per name and a column per machine."""
+    """Build a table with one row per name and one column per machine."""
     figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         for row in record.tables.get(table, []):

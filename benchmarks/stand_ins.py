@@ -1,11 +1,12 @@
-"""Stand-ins for two unavailable data sets of Claesen et al. 2014: generated rows that only have the same shape.
+"""Stand-ins for two unavailable data sets from Claesen et al. 2014: generated rows of the same shape only.
 
-SensIT Vehicle (combined) has 100 features and epsilon 2,000, in rows of norm 1. The rows here have as many, in two
-classes that overlap so much that many rows become support vectors. Their meaning is invented, so accuracies and plans
-do not apply to the real data. The width of the kernel is at the paper's bound, 1 / (4 max ||x||^2), at which its
-expansion about the origin still promises to be close. Columns: the exact model's accuracy; the share of labels that an
-expansion of degree 2 changes, about the origin (as in the paper) and about the mean of the support vectors; the
-planner's choice, and the share of labels it proved without the exact engine; microseconds per row on one thread.
+SensIT Vehicle (combined) has 100 features and epsilon has 2,000, in rows of norm 1. The rows here have the same
+numbers, in two classes that overlap so much that many rows become support vectors. Their meaning is invented, so
+accuracies and plans do not apply to the real data. The kernel width is at the paper's bound, 1 / (4 max ||x||^2), at
+which the expansion about the origin is still guaranteed to be close. Columns: the exact model's accuracy; the fraction
+of labels changed by an expansion of degree 2, about the origin (as in the paper) and about the mean of the support
+vectors; the planner's choice, and the fraction of labels that it proved without the exact engine; microseconds per row
+on one thread.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ROUNDS = 7
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a data set: features, rows used here, and support vectors of the paper's model."""
+    """Shape of a data set: features, rows used here, and support vectors in the paper's model."""
 
     name: str
     n_features: int

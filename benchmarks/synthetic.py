@@ -1,7 +1,7 @@
-"""Stand-ins for the data sets: random rows with the shape, classes and number type of each, and models on them.
+"""Stand-ins for the data sets: random rows with the shape, classes and number type of each set, and models on them.
 
-They let every benchmark and test run on any machine without a network. Times on them have the right order of magnitude;
-accuracy and certified shares are meaningless, and records of such runs are marked.
+They let every benchmark and test run on any machine without a network. Times measured on them have the right order of
+magnitude; accuracies and certified fractions are meaningless, and records of such runs are marked.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from benchmarks.data_table import Entry, entries
 from benchmarks.experiment import STAND_INS
 
 Array = npt.NDArray[Any]
-_LATENT = 6  # number of directions in which classes differ
+_LATENT = 6  # number of directions in which the classes differ
 _CENTERS = 4  # per class
 _NOISE = 0.55
 _WEIGHT = 0.01  # weight of a support vector, in units of C: decision values are then about 1, as in trained models
-_SIDE_SHARE = 1 / 7  # share of a picture that is empty on each side
+_SIDE_SHARE = 1 / 7  # fraction of an image that is empty on each side
 
 
 def make(root: Path, chosen: Sequence[Entry]) -> None:
@@ -46,7 +46,7 @@ def make(root: Path, chosen: Sequence[Entry]) -> None:
 
 
 def _data(name: str, about: Any) -> bytes:
-    """Generate the file's content; test files are drawn from the distribution of their training files."""
+    """Generate the file's contents; test files are drawn from the distribution of their training files."""
     if "ubyte" in name:
         return _idx(name, about["rows"])
     if about["kind"] == "adult":
@@ -66,7 +66,7 @@ def _text(X: Any, y: Array) -> bytes:
 
 
 def _adult(n_rows: int) -> bytes:
-    """Generate numbers and texts like UCI's table, some missing, with labels that depend on three columns."""
+    """Generate numbers and strings like UCI's table, some missing, with labels that depend on three columns."""
     rng = np.random.default_rng(0)
     numbers = {0: (17, 90), 2: (12_285, 500_000), 4: (1, 17), 10: (0, 9_000), 11: (0, 2_000), 12: (1, 99)}
     columns = [
@@ -103,7 +103,7 @@ def _numbers(about: Any, seen: Array, family: np.random.Generator) -> csr_array:
         return csr_array(np.round(np.clip(seen, -1.0, 1.0), 3))
     share = about["nonzeros"] / d
     if kind == "binary":
-        order = seen + family.normal(size=d)  # some features are more frequent
+        order = seen + family.normal(size=d)  # makes some features more frequent
         kept = order >= np.quantile(order, 1.0 - share, axis=1)[:, np.newaxis]
         return csr_array(np.where(kept, about["high"], 0.0))
     low, high = about["low"], about["high"]
@@ -117,7 +117,7 @@ def _one_of(seen: Array, first: int, n: int) -> Array:
 
 
 def _idx(name: str, n: int) -> bytes:
-    """Generate MNIST's files: blurred strokes of ten shapes with an empty margin, and their digits."""
+    """Generate synthetic files in MNIST format: images of ten blurred shapes with an empty margin, and their labels."""
     part = name.partition("-")[0]
     family, rng = np.random.default_rng(7), np.random.default_rng(zlib.crc32(part.encode()))
     digits = rng.integers(0, 10, n)

@@ -1,6 +1,6 @@
-"""Time per row with AVX-512 and with AVX2, on one thread and on all, next to peers on as many threads.
+"""Time per row with AVX-512 and with AVX2, on one thread and on all, compared with peers on as many threads.
 
-`APPROXSVM_TARGET` limits only our kernels; peers use every instruction that the machine has. scikit-learn's SVC
+`APPROXSVM_TARGET` restricts only our kernels; peers use every instruction that the machine has. scikit-learn's SVC
 predicts on one thread, however many there are.
 """
 
@@ -57,7 +57,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 
 
 def _ours(problem: Problem, source: Any, target: str, run: Run) -> Iterator[tuple[str, Row]]:
-    """Yield the planned model and the exact engine with each number of threads."""
+    """Yield the planned model and the exact engine for each number of threads."""
     path, X = run.scratch / "model.asvm", problem.X_test
     fast = approxsvm.compile(source, problem.X)
     fast.save(path)

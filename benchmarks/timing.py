@@ -1,6 +1,6 @@
 """Timing: rounds in which every contender runs once, and the median over the rounds.
 
-Taking turns spreads a disturbance over all contenders instead of giving it to one of them.
+Taking turns spreads a disturbance over all contenders instead of charging it to one of them.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ Result = TypeVar("Result")
 
 
 def spread(n_rows: int, wanted: int | None) -> npt.NDArray[np.intp]:
-    """Return numbers of at most `wanted` rows, evenly spread over `n_rows`; all of them if `wanted` is None."""
+    """Return indices of at most `wanted` rows, evenly spread over `n_rows`; all of them if `wanted` is None."""
     return np.linspace(0, n_rows - 1, n_rows if wanted is None else min(wanted, n_rows)).astype(np.intp)
 
 
 def timed(run: Callable[[], Result], clock: Callable[[], float] = perf_counter) -> tuple[Result, float]:
-    """Return the result of one call and its seconds, by default of the wall clock."""
+    """Return one call's result and its time in seconds, by default wall time."""
     start = clock()
     result = run()
     return result, clock() - start
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return the wall-clock seconds of one call."""
+    """Return the wall time of one call, in seconds."""
     return timed(run)[1]
 
 
 def warm_seconds(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
-    """Return the seconds of the second of two calls, which finds its rows in the cache if they fit."""
+    """Make two calls and return the second call's time in seconds; its rows are in the cache if they fit."""
     run()
     return timed(run, clock)[1]
 
@@ -46,7 +46,7 @@ def medians(
     rounds: int,
     of: Callable[[list[float]], float] = statistics.median,
 ) -> dict[Name, float]:
-    """Let the contenders take turns, each returning its figure, usually seconds; return the median of each.
+    """Let the contenders take turns, each returning its figure, usually seconds; return the median for each.
 
     `of` may be `min` instead of the median, because other programs can only slow a run down.
     """
@@ -60,14 +60,14 @@ def medians(
 def microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """Return median microseconds per row of each contender, taking turns; the second of two calls counts."""
+    """Return each contender's median microseconds per row, in turns; the second of two calls counts."""
     return _per_row(medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds), n_rows)
 
 
 def processor_microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """Return the minimum processor time per row of each contender, taking turns; other programs hardly change it."""
+    """Return each contender's minimum processor time per row, in turns; other programs hardly change it."""
     turns = {name: partial(warm_seconds, run, process_time) for name, run in runs.items()}
     return _per_row(medians(turns, rounds, min), n_rows)
 

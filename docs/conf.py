@@ -1,4 +1,4 @@
-"""Settings of Sphinx: ``sphinx-build -W docs build/docs`` builds the site, without a network."""
+"""Sphinx settings: ``sphinx-build -W docs build/docs`` builds the site, without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-sys.path.append(str(Path(__file__).parent.parent))  # docs are no part of the package
+sys.path.append(str(Path(__file__).parent.parent))  # docs are not part of the package
 
 from docs import executed
 
@@ -35,12 +35,12 @@ myst_heading_anchors = 4
 default_role = "code"  # numpydoc writes names in single backquotes
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["pyspark", "dask", "duckdb"]  # the site is built without them
-autodoc_typehints = "none"  # docstrings have shapes, and types do not
+autodoc_mock_imports = ["pyspark", "dask", "duckdb"]  # the site is built without these packages
+autodoc_typehints = "none"  # docstrings give shapes, which types do not
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_param = False  # otherwise words in shapes, such as n_features, become links
-napoleon_custom_sections = [("Attributes", "params_style")]  # members have their own documentation
+napoleon_use_param = False  # otherwise, words in shapes, such as n_features, would become links
+napoleon_custom_sections = [("Attributes", "params_style")]  # members are documented separately
 exclude_patterns: list[str] = []
 html_math_renderer = "mathml"
 
@@ -68,6 +68,6 @@ def _execute(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Set formulas as MathML, which needs no script and no fonts from elsewhere, and execute notebooks."""
+    """Render formulas as MathML, which needs no script and no external fonts, and execute notebooks."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("source-read", _execute)

@@ -37,7 +37,7 @@ def page(notebook: str) -> str:
 
 
 def _run(cell: str, namespace: dict[str, Any]) -> str:
-    """Execute a cell and return its output, and the value of a last line that is an expression without semicolon."""
+    """Execute a cell; return its output, and the value of its last line if it is an expression without semicolon."""
     body = ast.parse(cell).body
     last = ast.unparse(body.pop()) if body and isinstance(body[-1], ast.Expr) else "None"
     with redirect_stdout(StringIO()) as printed:

@@ -1,6 +1,6 @@
-"""Draw the pictures of the documentation that need no timing: ``python -m docs.figures``, from the repository root.
+"""Draw the documentation's images that need no timing: ``python -m docs.figures``, from the repository root.
 
-Errors, bounds and shares are computed; benchmarks draw theirs themselves (``python -m benchmarks.publish``).
+Errors, bounds and fractions are computed; benchmarks draw their own images (``python -m benchmarks.publish``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def errors_against_bounds() -> Chart:
-    """Of a single expansion of degree 2, on rows that the model has not seen."""
+    """Plot errors against bounds for a single expansion of degree 2, on rows that the model has not seen."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
     from sklearn.svm import SVC
@@ -35,7 +35,7 @@ def errors_against_bounds() -> Chart:
 
 
 def shares_certified() -> Chart:
-    """By the number of centers, for the degrees 2 and 4: the share of unseen rows that the expansions certify."""
+    """Plot the fraction of unseen rows that expansions of degrees 2 and 4 certify against the number of centers."""
     from sklearn.datasets import make_moons
     from sklearn.svm import SVC
 
@@ -55,7 +55,7 @@ def shares_certified() -> Chart:
 
 
 def classified_scene(height: int = 90, width: int = 120) -> str:
-    """Draw the labels of a generated scene, and in dark the pixels that a single expansion does not certify."""
+    """Draw the labels of a synthetic scene; pixels that a single expansion does not certify are dark."""
     from scipy.ndimage import gaussian_filter
     from sklearn.svm import SVC
 
@@ -83,7 +83,7 @@ def classified_scene(height: int = 90, width: int = 120) -> str:
 
 
 def main() -> None:
-    """Write every picture."""
+    """Write all images."""
     (IMAGES / "scene.svg").write_text(classified_scene())
     for name, chart in (("bound", errors_against_bounds()), ("centers", shares_certified())):
         (IMAGES / f"{name}.svg").write_text(svg(chart))

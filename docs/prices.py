@@ -1,8 +1,9 @@
 """Write docs/prices.md, the lines, tests and measured gain of each kind: ``python -m docs.prices``.
 
-A line of prices.txt is a name, files, a pattern of tests and a gain. A file is below the core's headers, the package or
-the root; ``file#pattern`` counts its functions and classes that begin with the pattern. A gain is a ratio of two
-figures, ``record.table.column[key=value; ...] / column``, of one row or of two. Without figures, the line says why.
+A line in prices.txt contains a name, files, a test pattern and a gain. A file name is relative to the core's headers,
+the package or the root; ``file#pattern`` counts the functions and classes in it that begin with the pattern. A gain is
+a ratio of two figures, ``record.table.column[key=value; ...] / column``, from one row or two. If there are no figures,
+the line gives the reason.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def _paths(name: str) -> list[Path]:
 
 @cache
 def _blocks(path: Path) -> list[str]:
-    """Split a file at lines that are not indented, except for what closes a block."""
+    """Split a file at lines that are not indented, except for those that close a block."""
     return re.split(r"\n(?=[^\s})\]])", path.read_text(encoding="utf-8"))
 
 
 def lines(files: str) -> int:
-    """Count the lines of files, or of their functions and classes."""
+    """Count the lines of files, or of some of their functions and classes."""
     total = 0
     for name in files.split():
         path, _, pattern = name.partition("#")
@@ -65,7 +66,7 @@ def _tests() -> list[str]:
 
 
 def _figure(text: str) -> float | str:
-    """Return a figure of a record, or the command that measures it."""
+    """Return a figure from a record, or the command that measures it."""
     part, table, column, conditions = re.fullmatch(r"(\w+)\.(\w+)\.(\w+)\[(.+)\]", text).groups()
     wanted = [one.split("=") for one in conditions.split("; ")]
     file = ROOT / "benchmarks" / "results" / f"{part}.json"

@@ -1,6 +1,6 @@
 """Write the tables of docs/sources.md from the frontends' tables: ``python -m docs.sources``, from the repository root.
 
-Modes and exports of each kind of model come from small models, which are compiled and exported.
+Modes and exports of each kind of model are found by compiling and exporting small models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def classes() -> str:
-    """Return the table of all known classes, by role."""
+    """Return the table of all known classes, grouped by role."""
     rows: list[tuple[str, ...]] = []
     for role, of_role in groupby(KNOWN, key=lambda known: known.role):
         rows.append((f"**{role}**", "", ""))
@@ -41,12 +41,12 @@ def classes() -> str:
 
 
 def instead() -> str:
-    """Return the table of rejected estimators and remedies."""
+    """Return the table of rejected estimators and their remedies."""
     return table(("estimator", "remedy"), [(f"`{name}`", text) for name, text in sorted(REMEDIES.items())])
 
 
 def kinds() -> str:
-    """Compile and export a model of each kind, and return the table of results."""
+    """Compile and export one model of each kind, and return the table of results."""
     rows = []
     for name, fit in _models().items():
         source = fit()
@@ -165,7 +165,7 @@ def _header(compiled: Any) -> None:
 
 
 def page() -> str:
-    """Return the page with all tables up to date."""
+    """Return the page with all tables updated."""
     text = PAGE.read_text()
     for name, block in BLOCKS.items():
         begin, end = f"<!-- {name}: python -m docs.sources -->\n", f"<!-- end of {name} -->\n"

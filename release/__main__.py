@@ -1,4 +1,4 @@
-"""Fill in the publisher's facts, build the source distribution and wheels, and try each in a clean environment.
+"""Fill in the publisher's facts, build the source distribution and wheels, and test each in a clean environment.
 
     python -m release check        # list missing facts
     python -m release fill         # write repository, contact and DOI into pyproject.toml, SECURITY.md and others
@@ -7,8 +7,8 @@
     python -m release try dist/*   # install each in a new environment, away from the sources, and predict
 
 It needs Python 3.11 and the package build; --zig also needs ziglang and wheel. The workflow
-.github/workflows/wheels.yml builds wheels for Windows, macOS and every Python; run `try` on each system.
-CONTRIBUTING.md has the checklist.
+.github/workflows/wheels.yml builds wheels for Windows, macOS and every Python version; run `try` on each system.
+CONTRIBUTING.md contains the checklist.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from approxsvm.backends.cpp import one_header
 
 REPOSITORY = Path(__file__).parent.parent
 PUBLISHER = Path(__file__).with_name("publisher.toml")
-# Comments that enclose the text to fill in.
+# Comments that enclose the text to be filled in.
 _MARKS = re.compile(r"(?P<open>(?:#|<!--) publisher(?: -->)?\n).*?(?P<close>(?:#|<!--) end of publisher)", re.DOTALL)
 _SMOKE = """
 import numpy as np, approxsvm
@@ -44,7 +44,7 @@ fast.save("iris.asvm")
 assert (approxsvm.Predictor("iris.asvm").predict(X) == exact.predict(X)).all()
 print(approxsvm.__version__, fast._evaluator.native.target)
 """
-# Two files of one program, as a header must be for that.
+# Two files of one program: the header must allow this.
 _SMOKE_IN_CPP = """
 #include "approxsvm.hpp"
 int opened();
@@ -58,7 +58,7 @@ int main() { return opened() + (approxsvm::ModelOf<approxsvm::rbf>().open({}) ==
 
 @dataclass(frozen=True)
 class Publisher:
-    """The content of publisher.toml."""
+    """The contents of publisher.toml."""
 
     repository: str
     contact: str
@@ -105,12 +105,12 @@ class Publisher:
 
 
 def filled(text: str, content: str) -> str:
-    """Return a file with new content between its marks; repeating it changes nothing.
+    """Return a file with new contents between its marks; repeating the call changes nothing.
 
     Raises
     ------
     ClickException
-        The file has no marks, or several.
+        The file has no marks, or has several.
     """
     found, count = _MARKS.subn(lambda match: match["open"] + content + match["close"], text)
     if count != 1:
@@ -164,12 +164,12 @@ def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
 
 
 def write_header(out: Path) -> None:
-    """Write approxsvm.hpp, the C++ headers of these sources in one file."""
+    """Write approxsvm.hpp, which combines all C++ headers of these sources."""
     (out / "approxsvm.hpp").write_text(one_header(REPOSITORY / "cpp" / "include"), encoding="utf-8")
 
 
 def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
-    """Build a wheel for another glibc or processor, with the Python headers of this machine."""
+    """Build a wheel for another glibc or processor, with this machine's Python headers."""
     package = importlib.util.find_spec("ziglang")
     if package is None or not package.submodule_search_locations:
         raise click.ClickException("--zig needs the package ziglang")

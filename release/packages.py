@@ -1,10 +1,10 @@
-"""A library for Arduino and PlatformIO around an exported C99 header, and the package for R.
+"""A library for Arduino and PlatformIO around an exported C99 header, and the R package.
 
     python -m release.packages dist
 
 The library is a template for your own model: replace flowers.h and the names. Its model is a StandardScaler and an SVC
-on scikit-learn's iris data; `approxsvm export --c` writes the header. The package for R opens any artifact; it contains
-the sources of the C library, so that R CMD INSTALL needs only a C++17 compiler.
+on scikit-learn's iris data; `approxsvm export --c` writes the header. The R package opens any artifact; it contains the
+sources of the C library, so R CMD INSTALL needs only a C++17 compiler.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import approxsvm
 
 _HERE = Path(__file__).parent
 _CPP = _HERE.parent / "cpp"
-# Native sources of the package for R: headers, kernels with their choice at run time, and the C library.
+# Native sources for the R package: headers, kernels chosen at run time, and the C library.
 _SOURCES = ("include/approxsvm/**/*", "dispatch/*", "runtime/*.h", "runtime/*.hpp", "runtime/*.cpp")
 
 
 def write(folder: Path, contact: str = "nobody@localhost") -> None:
-    """Write folder/arduino/Flowers and folder/r/approxsvm; R needs a contact."""
+    """Write folder/arduino/Flowers and folder/r/approxsvm; R requires a contact."""
     write_arduino(folder / "arduino" / "Flowers")
     write_r(folder / "r" / "approxsvm", contact)
 
 
 def write_arduino(library: Path) -> None:
-    """Write the library of the example."""
+    """Write the example library."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
     exact = make_pipeline(StandardScaler(), SVC(gamma=0.1)).fit(X.to_numpy(), names)
@@ -46,7 +46,7 @@ def write_arduino(library: Path) -> None:
 
 
 def write_r(package: Path, contact: str = "nobody@localhost") -> None:
-    """Write the sources of the package for R, with the flags of instruction sets from cpp/CMakeLists.txt."""
+    """Write the sources of the R package, with the instruction-set flags from cpp/CMakeLists.txt."""
     shutil.copytree(_HERE / "r", package, dirs_exist_ok=True)
     for path in sorted({path for pattern in _SOURCES for path in _CPP.glob(pattern) if path.is_file()}):
         target = package / "src" / path.relative_to(_CPP)

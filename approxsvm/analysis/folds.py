@@ -1,4 +1,4 @@
-"""Figures of cross-validation folds, and a table of these figures."""
+"""Results of cross-validation folds, and a table of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """Figures of one fold or of all folds. Accuracy is None for regressions; mse and r2 are None for classifiers."""
+    """Results for one fold or for all folds. Accuracy is None for regressions; mse and r2 are None for classifiers."""
 
-    n_train: int  # number of training rows; the mean number for all folds
+    n_train: int  # number of training rows; the mean for all folds
     n_test: int
     exact_accuracy: float | None
     compiled_accuracy: float | None
@@ -26,14 +26,14 @@ class Fold:
     compiled_r2: float | None
     differences: int | None  # number of labels that differ between the exact and the compiled model
     largest_difference: float | None  # largest difference between regression values of the two models
-    certified: float  # share of rows whose results the first stage's bound proves
-    speed_ratio: float  # time of the source's predictions, divided by the compiled model's time
+    certified: float  # fraction of rows whose results are proven by the first stage's bound
+    speed_ratio: float  # the source's prediction time, divided by the compiled model's
     compile_seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class FoldAnswers:
-    """Predictions by a compiling estimator's trained and compiled models for the test rows of a fold."""
+    """Predictions by a compiling estimator's trained and compiled models for a fold's test rows."""
 
     truth: npt.NDArray[Any]
     exact: npt.NDArray[Any]
@@ -60,7 +60,7 @@ class FoldAnswers:
         return cls(*joined, *(sum(getattr(part, name) for part in parts) for name in seconds))
 
     def summary(self, n_train: int, is_classifier: bool) -> Fold:
-        """Compute the figures for all rows."""
+        """Compute the results for all rows."""
         truth, exact, compiled = self.truth, self.exact, self.compiled
 
         def share(predicted: npt.NDArray[Any]) -> float | None:
@@ -98,7 +98,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> tuple[npt.NDArray[Any], 
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """Build a table with a line for each fold and a line for all rows."""
+    """Build a table with one line per fold and a line for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

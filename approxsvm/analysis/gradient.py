@@ -1,4 +1,4 @@
-"""Gradients of decision functions with respect to raw rows, with an error bound for every number.
+"""Gradients of decision functions with respect to raw rows, with an error bound for every element.
 
 Let z be the mapped row, and t_i the argument of term i. The gradient of f(z) = sum_i a_i k_i(z) + b is
 
@@ -7,30 +7,30 @@ Let z be the mapped row, and t_i the argument of term i. The gradient of f(z) = 
     sigmoid      sum_i a_i (1 - tanh(t_i)^2) gamma x_i
     cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
-If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the
-derivative of the map. The derivative J is 0 beyond a clipping limit. At a limit, or within rounding errors of a limit,
-the function has two one-sided derivatives, and the bound covers both derivatives.
+If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the map's
+derivative. It is 0 beyond a clipping limit. At a limit, or within rounding errors of one, the function has two
+one-sided derivatives, and the bound covers both.
 
-Everything is computed in float64: u = 2^-53, m features, n terms. Each error is at most 1.01 times the following
-bound, plus underflow:
+Everything is computed in float64, with u = 2^-53, m features and n terms. Each error is at most 1.01 times the
+following bound, plus underflow:
 
-* Gaussian: a difference has the relative error u, the argument h_i of exp the error (m + 6) u h_i, and exp with the
-  products the relative error 24 u. The summation adds (n + 2) u times the sum of absolute values to the error. The
-  bound is 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
-* Inner products: the error of t_i is (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So the error of
-  t_i^(p - 1) is (p - 1) (m + 5) u B_i^(p - 1), and the error of the sum is
-  p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid
-  and cos are at most 1 and change by at most the change of the argument, so the error is
-  sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
+* Gaussian: a difference has a relative error of at most u, the argument h_i of exp an error of at most (m + 6) u h_i,
+  and exp with the products a relative error of at most 24 u. The summation adds at most (n + 2) u times the sum of
+  absolute values. The bound is 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
+* Inner products: the error of t_i is at most (m + 4) u B_i, where B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So the
+  error of t_i^(p - 1) is at most (p - 1) (m + 5) u B_i^(p - 1), and the sum's is at most p sum_i |a_i gamma x_ij|
+  B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid and cos are at most 1
+  and change by at most the change in the argument, so the error is at most sum_i |a_i gamma x_ij| ((m + 4) B_i + n +
+  40) u.
 * If the input map's error moves a row by e, the gradient changes, in the Euclidean norm, by at most e times the largest
   curvature on the path: 2 gamma A1 for Gaussians, sum_i |a_i| ||gamma x_i||^2 for sigmoid and cos, and
   p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2) for polynomials.
-* Backpropagation through a scaler multiplies each number by m_j / d_j, with two roundings and the scaler's
-  relative_error. Backpropagation through a projection sums numbers, with an error of n + 2 roundings of the sum of
-  absolute values.
+* Backpropagation through a scaler multiplies each slope by m_j / d_j, with two roundings and the scaler's
+  relative_error. Backpropagation through a projection with n outputs sums slopes, with an error of at most (n + 2) u
+  times the sum of absolute values.
 
-The bounds are relative to the parameters in the artifact. `value_error` bounds how much the values with these
-parameters may differ from the source's values, but does not bound the difference of slopes.
+The bounds hold with respect to the parameters stored in the artifact. `value_error` bounds how much values with these
+parameters may differ from the source's, but it does not bound the difference between slopes.
 """
 
 from collections.abc import Callable
@@ -69,8 +69,8 @@ _Back = Callable[[FloatArray, FloatArray], Slopes]
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     """Compute gradients of the decision functions, and error bounds, both of shape (n_rows, n_functions, n_columns).
 
-    If the source's decision values are one-vs-rest scores of pairs, the results are the gradients of the pairs. Raises
-    UnsupportedModelError if the model averages probabilities, if an artifact of mode "approximate" does not contain the
+    If the source's decision values are one-vs-rest scores computed from pairs, the results are the pairs' gradients.
+    Raises UnsupportedModelError if the model averages probabilities, if an "approximate" artifact does not contain the
     terms, or if a step neither scales nor projects.
     """
     artifact = evaluator.artifact
@@ -139,7 +139,7 @@ class _Function:
         return slopes, np.where(np.isfinite(bounds) & np.isfinite(slopes), bounds, np.inf)
 
     def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[tuple[Op, _Back]]]:
-        """Map a row; return the mapped row, the error of each number, and the backward functions of the steps."""
+        """Map a row; return the mapped row, the error of each element, and the steps' backward functions."""
         if self.map is None:
             return row, np.zeros_like(row), []
         x = row[self.map.columns][np.newaxis].copy()
@@ -152,9 +152,9 @@ class _Function:
             if isinstance(op, Projection):
                 back.append((op, _back_through_projection(op)))
                 continue
-            assert isinstance(op, Affine)  # the function `__init__` has checked this
+            assert isinstance(op, Affine)  # checked in `__init__`
             y, spread = after if unlimited is None else unlimited(*before)
-            # An overflowing number is certainly beyond its limit if the error after clipping is 0.
+            # An overflowing value is certainly beyond its limit if the error after clipping is 0.
             overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)
             back.append((op, _back_through_scaler(op, y[0], spread[0], overflows_limit)))
         return x[0], errors[0], back
@@ -170,7 +170,7 @@ class _Function:
 
 
 def _step_of(op: Op) -> tuple[Op, Mapper, Mapper | None]:
-    """Return an op with its map and, if the op clips, with the map before clipping."""
+    """Return an op, its map and, if the op clips, also the map before clipping."""
     if isinstance(op, Affine) and (op.low is not None or op.high is not None):
         return op, op.mapper(), replace(op, low=None, high=None).mapper()
     return op, op.mapper(), None
@@ -219,7 +219,7 @@ class _Terms:
         raise NotImplementedError
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Return the largest curvature of each function at rows with norms up to `reach`."""
+        """Return upper bounds on the curvature of each function at rows with norms up to `reach`."""
         raise NotImplementedError
 
 
@@ -244,7 +244,7 @@ class _Gaussians(_Terms):
 class _Products(_Terms):
     """Functions of inner products x.z; the vectors include the factor gamma.
 
-    `power` is 0 for functions that are not powers. The core computes the limits of derivatives.
+    `power` is 0 for functions that are not powers. The core computes bounds on derivatives.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class _Products(_Terms):
 
 
 class _Forms:
-    """Sums of polynomial kernels as quadratic forms (models/FORMAT.md, "polynomial")."""
+    """Sums of polynomial kernels, stored as quadratic forms (models/FORMAT.md, "polynomial")."""
 
     def __init__(self, artifact: Artifact) -> None:
         m, numbers = artifact.n_features, artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :]

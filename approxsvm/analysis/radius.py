@@ -1,7 +1,7 @@
-"""Certified radii, which are distances by which a row may move without a change of its label.
+"""Certified radii: distances by which a row may move without a change in its label.
 
 With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where f(z) -
-b is the inner product of f - b and K(z, .). So the values at two points z and z' with the distance d differ by at most
+b is the inner product of f - b and K(z, .). So the values at two points z and z' at a distance d differ by at most
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 
@@ -10,20 +10,20 @@ term by term, the values also differ by at most
 
     A1 min(sqrt(2 gamma / e) d, 1),    A1 = sum_i |a_i|.
 
-Let change(d) be the smaller of these two bounds. If the value computed at z has the error bound e, the source's value
-at z' is within e + v + change(d) of the computed value. Here v (`value_error`) bounds the difference between the model
-and its source at any row, because e only covers the difference at z. These intervals, one for each decision function,
-form a box. The label is constant if all values in the box give the same label. The core checks this condition for every
-label rule (`certified_class`), so pairs that cannot change the majority do not matter. A bisection approximates the
-largest d. Every d that passes the test is a valid radius, even if it is not the largest.
+Let change(d) be the smaller bound. If the value computed at z has the error bound e, the source's value at z' is within
+e + v + change(d) of it. Here v (`value_error`) bounds the difference between the model and its source at any row,
+because e only covers the difference at z. These intervals, one per decision function, form a box. The label is constant
+if all values in the box give the same label. The core checks this condition for every label rule (`certified_class`),
+so pairs that cannot change the majority do not matter. A bisection approximates the largest d. Every d that passes the
+test is a valid radius, even if it is not the largest.
 
 The input map may scale, select, clip or project columns. Clipping never increases distances, and the other steps are
 linear. So if a raw row moves by r, the mapped row moves by at most L r, where L is the product of the spectral norms
 between clipping steps. The radius for raw rows is d / L.
 
-Rounding: each result needs only a few operations with relative errors of a few 2^-53 and is widened by 2^-30. If W is
-computed here, W^2 is first widened by the float64 error of n^2 kernels of sums over m features,
-(2 m + 2 n + 20) 2^-53 A1^2. Spectral norms are widened by 2^-30 of the Frobenius norm.
+Rounding: each result needs only a few operations with relative errors of a few 2^-53 and is multiplied by 1 + 2^-30. If
+W is computed here, W^2 is first increased by the float64 error of n^2 kernel values of sums over m features, (2 m + 2 n
++ 20) 2^-53 A1^2. Spectral norms are increased by 2^-30 times the Frobenius norm.
 """
 
 import math
@@ -57,7 +57,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
         )
         raise UnsupportedModelError(f"certified radii need a classifier with the Gaussian kernel, not {kind}")
     stretch = 1.0 if artifact.input_map is None else _stretch(artifact.input_map)
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # mode "approximate" has only expansions
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" mode has only expansions
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     n_rows = len(values)
     values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1 if n_rows else 1)) for one in (values, bounds))
@@ -78,8 +78,8 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
     low = np.zeros(n_rows)
     certain = is_certain(low)
-    # At this distance, Gaussians are negligible relative to 1, so a label that is certain up to this distance is
-    # certain at any distance.
+    # At this distance, Gaussians are negligible relative to 1, so a label that is certain up to it is certain at any
+    # distance.
     end = 1.0 if gamma == 0.0 else math.sqrt(64.0 / gamma)
     everywhere = is_certain(np.full(n_rows, np.inf if gamma > 0.0 else end))
     high = np.full(n_rows, end)
@@ -95,7 +95,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
 
 def _norms(artifact: Artifact) -> FloatArray:
-    """Return W of each decision function, rounded up; infinity if W is unknown."""
+    """Return W for each decision function, rounded up; infinity if it is unknown."""
     known = np.asarray(artifact.decision_numbers()["total"]) * _UP
     n_sv = artifact.dual_coef().shape[1]
     if (known > 0.0).all() or not 0 < n_sv <= _MOST_VECTORS:
@@ -154,7 +154,7 @@ def _stretch(map_: InputMap) -> float:
 
 
 def _are_moderate(numbers: FloatArray, limit: float) -> bool:
-    """Return whether the absolute values of all nonzero numbers are between 1 / `limit` and `limit`."""
+    """Return whether the absolute values of all nonzero elements are between 1 / `limit` and `limit`."""
     absolute = np.abs(numbers[numbers != 0.0])
     return bool(((absolute >= 1.0 / limit) & (absolute <= limit)).all())
 

@@ -24,21 +24,21 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, definition_of
 from approxsvm.runtime.evaluator import native_outputs
 
-# Maximum share of near ties for which `doubt` returns no message.
+# Maximum fraction of near ties for which `doubt` returns no message.
 _MANY_NEAR_TIES: Final = 0.01
-# A regression value is a near tie if the bound on the source's rounding error exceeds this share of the range of
+# A regression value is a near tie if the bound on the source's rounding error exceeds this fraction of the range of
 # values. Such bounds are hundreds of times the actual error, which is about a thousandth of the range.
 _MUCH_OF_RANGE: Final = 0.1
-# Maximum number of sample rows to check, and of entries in these rows.
+# Maximum number of sample rows to check, and of entries in them.
 _SAMPLED_ROWS: Final = 256
 _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values directly from the formula in float64, (n_rows, n_decisions), without cancellation.
+    """Compute decision values directly from the formula in float64, shape (n_rows, n_decisions), without cancellation.
 
-    `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
-    by default, the model's input map computes the mapped rows.
+    `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains the mapped rows, shape (n_rows,
+    n_features); by default they are computed with the model's input map.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -55,17 +55,17 @@ class SourceAnswers:
     """Results of the source for n_rows rows."""
 
     values: FloatArray  # (n_rows, n_decisions): values by definition, at rows mapped by the source
-    slack: FloatArray  # (n_rows, n_decisions): float64 error of these values
+    slack: FloatArray  # (n_rows, n_decisions): bounds on their float64 errors
     labels: npt.NDArray[Any] | None  # labels from the source's `predict`, else from the values; None for a regression
-    certain: npt.NDArray[np.bool_]  # whether float64 determines the label, or has a small error for a regression
-    misread: npt.NDArray[np.bool_]  # whether the source's prediction contradicts the parameters read from the source
-    seconds: float  # time of the definition
+    certain: npt.NDArray[np.bool_]  # True if float64 determines the label or, for a regression, is accurate
+    misread: npt.NDArray[np.bool_]  # True if the source's prediction contradicts the parameters read from it
+    seconds: float  # evaluation time of the definition
 
 
 def source_answers(
     against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
 ) -> SourceAnswers:
-    """Compute the source's results by its own transformers and predictions, and by the exact function.
+    """Compute the source's results with its own transformers and predictions, and with the exact function.
 
     `model` is the model read from `against`. `rows` contains raw rows, and `given` the same rows as returned by
     `as_source_rows`. If `against` is a model that was read from an estimator, `steps` lists the steps whose rounding
@@ -117,7 +117,7 @@ def _answers_part(
 def _labels_in_float64(
     definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
-    """Return labels by the values (None for a regression), and a mask of rows whose labels noise cannot change."""
+    """Return the labels given by the values (None for a regression), and a mask of labels that noise cannot change."""
     if model.task == "regression":
         return None, _is_close(definition, noise)
     near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
@@ -135,7 +135,7 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, or None."""
+    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
@@ -146,7 +146,7 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """Return the warning of `doubt` for some sample rows, without predictions by the source.
+    """Return the warning from `doubt` for some sample rows, without predictions by the source.
 
     `model` is the model read from `source`; `rows` contains raw rows.
     """
@@ -168,12 +168,12 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 def _count_undecided(
     model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
-    """Count rows whose results rounding in the source may change; evaluate classifiers only if the noise is large."""
+    """Count rows whose results may change due to rounding in the source; evaluate classifiers only if it is large."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
     noises = [source_rounding(definition, one, used, rows, mapped) for definition, one, used, mapped in of_each]
-    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN comes from overflow
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN is due to overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
@@ -191,7 +191,7 @@ def _count_undecided(
 def classes_of(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the class of each row by an ensemble's rule, and whether errors up to `slacks` cannot change the class.
+    """Return each row's class by an ensemble's rule, and whether errors up to `slacks` cannot change it.
 
     With several targets, both results are matrices with one column per target.
     """
@@ -223,7 +223,7 @@ def classes_of(
 def _labels_of(
     member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return positions of a member's labels, or the signs of several targets, and whether each result is certain."""
+    """Return indices of a member's labels, or the signs of several targets, and whether each result is certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -233,7 +233,7 @@ def _labels_of(
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return an ensemble's values, which are the members' columns or weighted sums of columns, and the errors."""
+    """Return an ensemble's values, which are the members' columns or weighted sums of them, and their errors."""
     slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_columns(*of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
@@ -246,7 +246,7 @@ def combined(
 
 
 def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a member's columns (values, or the probabilities or scores of labels) and the errors of these columns."""
+    """Return a member's columns (values, or its labels' probabilities or scores) and their errors."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -256,7 +256,7 @@ def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tupl
 
 
 def _dense(rows: Any, dtype: Any = np.float64) -> Any:
-    """Copy rows to a dense array, because the source may overwrite its input; the dtype None keeps the rows' dtype."""
+    """Copy rows to a dense array, because the source may overwrite its input; dtype=None keeps the rows' dtype."""
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
 
 
@@ -285,7 +285,7 @@ def source_predictions(
 ) -> npt.NDArray[Any] | None:
     """Return the source's predictions for the rows as `given`, if known; None if the source is not an estimator.
 
-    If `given` is None or rejected, the source gets a dense copy with the rows' dtype, and strings instead of codes.
+    If `given` is None or rejected, the source receives a dense copy with the rows' dtype, and strings instead of codes.
     """
     if not hasattr(against, method):
         return None
@@ -307,7 +307,7 @@ def _answer(
 
 
 def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Map rows as the source does, by the source's transformers if there are any."""
+    """Map rows as the source does, with its transformers if it has any."""
     steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None
@@ -331,9 +331,9 @@ def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> Floa
 
 
 def source_steps(source: Any, member: int = 0) -> list[Any] | None:
-    """List the transformers and the final estimator of a source, in order; None if the source is not an estimator.
+    """List a source's transformers and its final estimator, in order; None if it is not an estimator.
 
-    A calibrated classifier has one list per fold; `member` is the position of the fold.
+    A calibrated classifier has one list per fold; `member` is the fold's index.
     """
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
@@ -388,7 +388,7 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
-    """Return rows with strings instead of codes, and with the column names with which the estimator was fitted."""
+    """Return rows with strings instead of codes, and with the column names that the estimator was fitted with."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # a pipeline takes the names from its first step, which may be "passthrough"

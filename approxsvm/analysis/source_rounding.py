@@ -14,7 +14,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# A label is promised only if the exact value, divided by sum |a_i|, is further than this number from 0, because float64
+# A label is guaranteed only if the exact value, divided by sum |a_i|, is further from 0 than this, because float64
 # rounding may change the signs of smaller values.
 NEAR_TIE: Final = 1e-10
 # Maximum argument for which exp is computed.
@@ -24,11 +24,11 @@ _MOST_EXPONENT: Final = 700.0
 def source_rounding(
     definition: Definition, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
 ) -> FloatArray:
-    """Bound the rounding error of the source, including transformers, shape (n_rows, 1) or (n_rows, n_decisions).
+    """Bound the source's rounding error, including transformers, shape (n_rows, 1) or (n_rows, n_decisions).
 
     `definition` is the definition of `model`, which was read from the source. `steps` lists the source's transformers
-    and final estimator, or is None if the source is not an estimator. `rows` contains raw rows, and `mapped` contains
-    the mapped rows.
+    and final estimator, or is None if the source is not an estimator. `rows` contains raw rows, and `mapped` the mapped
+    rows.
     """
     if isinstance(definition, GaussianDefinition):
         lost = _in_gaussians(definition, steps, mapped)
@@ -61,7 +61,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         landmarks = landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks
         where = _landmarks(model, np.asarray(landmarks, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        # Of several targets, the target whose coefficients the model has is used.
+        # If there are several targets, the one whose coefficients the model has is used.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
         else:  # a linear model around another one: solve for the coefficients
@@ -86,7 +86,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
 
 
 def _landmarks(model: KernelModel, landmarks: FloatArray) -> npt.NDArray[np.intp]:
-    """Find the landmark of each support vector; in models of pairs, several vectors may have the same landmark."""
+    """Find the landmark of each support vector; in pairwise models, several vectors may share a landmark."""
     if not model.has_pairs:
         return np.arange(model.n_sv)
     position = {row.tobytes(): k for k, row in enumerate(landmarks + 0.0)}  # converts -0.0 to 0.0

@@ -11,7 +11,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """Return the number of support vectors with a noun, or the name of the terms that replace support vectors."""
+    """Return the number of support vectors with a noun, or the name of the terms that replace them."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -24,13 +24,13 @@ class Summary:
     source: str
     task: str
     mode: str  # "certified", "approximate" or "exact"
-    tolerance: float  # largest promised error of decision values; infinite if the model promises only labels
+    tolerance: float  # guaranteed maximum error of decision values; infinite if only labels are guaranteed
     kernel: str  # "Gaussian", "linear", "sigmoid, ...", "polynomial of degree ..." or a number of terms
     degree: int  # degree of the expansions; 0 without expansions
     n_centers: int  # number of centers; 0 without expansions
     center: str  # "mean" (of the support vectors) or "origin"
-    n_features: int  # number of columns in a row, before the steps of a pipeline
-    n_mapped_features: int  # number of columns after these steps, for the kernels or the linear model
+    n_features: int  # number of columns in a row, before a pipeline's steps
+    n_mapped_features: int  # number of columns after these steps, as input to the kernels or the linear model
     n_support_vectors: int
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x - center||^2); x: support vectors
@@ -41,11 +41,11 @@ class Summary:
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # reason why the compiler chose this plan
-    # Share of the rows predicted so far that were certified by expansions or by sums over few coordinates. Rows whose
-    # exact values were requested do not count. None before the first row, and if the model has no such stages.
+    # Fraction of the rows predicted so far that were certified by expansions or by sums over a few coordinates. Rows
+    # whose exact values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
-    # Seconds per row of the plans that compile(measure=True) has timed; empty otherwise, and after loading.
+    # Time per row, in seconds, of the plans timed by compile(measure=True); empty otherwise, and after loading.
     race: dict[str, float]
 
     @property
@@ -54,7 +54,7 @@ class Summary:
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to display, without items that do not apply to the model."""
+        """Return names and values to display, omitting items that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         texts["most_multiply_adds"] = ""
         if self.most_multiply_adds is not None:

@@ -28,12 +28,12 @@ from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Number of rows per call of `predict`, as in typical use; number of rows compared between two progress reports; maximum
+# Number of rows per call to `predict`, as in typical use; number of rows compared between two progress reports; maximum
 # number of errors stored for quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
-_LEAST_SECONDS = 1e-3  # of predictions whose speed is shown
+_LEAST_SECONDS = 1e-3  # minimum time for which a speed is shown
 
 
 class Compiled(Protocol):
@@ -66,29 +66,29 @@ class Verification:
     n_rows : int
         Number of compared rows.
     label_differences : int
-        Number of labels that differ from the source's labels; None for a regression.
+        Number of labels that differ from the source's; None for a regression.
     near_ties : int
         Number of rows so close to the decision boundary that float64 cannot determine the exact label. These rows do
-        not count as differences. For a regression, number of rows whose value the source's rounding may change by a
-        tenth of the range of values.
+        not count as differences. For a regression, the number of rows whose value may change by more than a tenth of
+        the range of values due to the source's rounding.
     bound_violations : int
         Number of rows whose error exceeds the error bound. For a regression, the number includes rows for which the
         source's prediction is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
-        Largest promised error of values, and number of rows with larger errors. If the source computes in float32,
+        Guaranteed maximum error of values, and the number of rows that exceed it. If the source computes in float32,
         errors may exceed the tolerance, but not their bounds.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
-        Quantiles of `|value - exact|` and of the bound on this error. If there are more than a million values, an
-        evenly spaced sample is used; the maximum is always exact.
+        Quantiles of `|value - exact|` and of its bound. If there are more than a million values, an evenly spaced
+        sample is used; the maximum is always exact.
     certified_fraction : float or None
-        Share of the rows that the first stage's bound certifies; None in mode "exact", which has no such stage.
+        Fraction of the rows certified by the first stage's bound; None in "exact" mode, which has no such stage.
     rows_per_stage : dict
         Number of rows by the stage that determined their label or regression value.
     speed_ratio : float or None
-        Time of the source's formula in float64 NumPy on one thread, divided by the time of the compiled model in this
-        run. None if the compiled model took less than a millisecond, which is too short to measure in one call.
+        Time of the source's formula in float64 NumPy on one thread, divided by the compiled model's time in this run.
+        None if the compiled model took less than a millisecond, which is too short to measure in one call.
     mode : str
         Mode of the compiled model.
     """
@@ -109,13 +109,13 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether all promises hold: the bounds and, unless the mode is "approximate", the labels and the tolerance."""
+        """True if all guarantees hold: the bounds and, except in "approximate" mode, labels and the tolerance."""
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
     @property
     def doubt(self) -> str | None:
-        """Warning with advice if more than a hundredth of the rows are near ties, or None."""
+        """Warning with advice if more than 1% of the rows are near ties, else None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -142,7 +142,7 @@ class Verification:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the verdict at the end; the tolerance is None if none was promised."""
+        """Return plain values for JSON, with the verdict at the end; the tolerance is None if none was requested."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
@@ -168,7 +168,7 @@ def verify(
         Maximum number of rows to compare. Rows are drawn at random with a fixed seed. A limit is useful because
         evaluating the definition is slow.
     progress : callable, optional
-        Called with the completed share of the work, from 0 to 1.
+        Called with the completed fraction of the work, from 0 to 1.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def verify(
     rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
     given = (
         rows if compiled.artifact.takes_texts else as_source_rows(drawn)
-    )  # if there are vectorizers, the source takes their rows
+    )  # if there are vectorizers, the source receives their rows
     for comparison in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
@@ -194,7 +194,7 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Predictions of a compiled model, in which the cheapest sufficient stage determines the result of each row.
+    """Predictions of a compiled model, in which the cheapest sufficient stage determines each row's result.
 
     Bounds are infinite for pairs of classes that were not evaluated. If expansions prove only labels, as for several
     classes, the exact engine computes values and bounds.
@@ -202,9 +202,9 @@ class Settled:
 
     values: FloatArray  # (n_rows,) or (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
-    stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
+    stages: npt.NDArray[np.uint8]  # (n_rows,): indices into ``evaluator.STAGES``
     certified: npt.NDArray[np.bool_]  # (n_rows,)
-    seconds: float  # prediction time, without the time for values that no label needs
+    seconds: float  # prediction time, excluding values that no label needs
 
     @classmethod
     def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
@@ -217,7 +217,7 @@ class Settled:
         return cls(values, bounds, stages, evaluator.certified(rows), seconds)
 
     def part(self, few: slice) -> Settled:
-        """Return the predictions of a slice of the rows."""
+        """Return the predictions for a slice of the rows."""
         share = len(self.stages[few]) / max(len(self.stages), 1)
         arrays = (self.values[few], self.bounds[few], self.stages[few], self.certified[few])
         return Settled(*arrays, share * self.seconds)
@@ -230,7 +230,7 @@ def proves_labels_alone(artifact: Artifact) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Predictions for a few rows, as in `Settled`, with the results of the source."""
+    """Predictions for a few rows, as in `Settled`, with the source's results."""
 
     values: FloatArray  # (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
@@ -239,11 +239,11 @@ class Comparison:
     predicted: npt.NDArray[Any] | None  # labels; None for a regression
     reference: SourceAnswers
     our_seconds: float
-    promised: FloatArray | float  # largest promised error, for each value or for all values
+    promised: FloatArray | float  # guaranteed maximum error, for each value or for all values
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Mask of the evaluated values, because with several classes, some pairs are not evaluated."""
+        """Mask of the evaluated values; with several classes, some pairs are not evaluated."""
         return np.isfinite(self.bounds)
 
     @property
@@ -253,12 +253,12 @@ class Comparison:
 
     @property
     def errors_beyond_rounding(self) -> FloatArray:
-        """Errors minus the rounding errors of the exact values."""
+        """Errors minus the exact values' rounding errors, at least 0."""
         return np.asarray(np.maximum(self.errors - self.reference.slack, 0.0))
 
     @property
     def differ(self) -> npt.NDArray[np.bool_]:
-        """Mask of the labels that differ from the source's labels although float64 can determine the label."""
+        """Mask of the labels that differ from the source's although float64 can determine them."""
         if self.reference.labels is None:
             return np.zeros(len(self.values), bool)
         return np.asarray((self.predicted != self.reference.labels) & self.reference.certain)
@@ -267,9 +267,9 @@ class Comparison:
 def compare(
     compiled: Compiled, against: Any, rows: Any, *, given: Any = None, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Compare the predictions of validated rows with the source, chunk by chunk; `verify` documents the parameters.
+    """Compare the predictions for validated rows with the source's, chunk by chunk; `verify` documents the parameters.
 
-    `given` contains the same rows as returned by `as_source_rows`, which the source predicts.
+    `given` contains the same rows, as returned by `as_source_rows`, for the source's predictions.
     """
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values: verify its members one by one, or report on its labels")
@@ -315,7 +315,7 @@ def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
 
 
 def _undecided_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that may get another label in float32 arithmetic, according to the exact bounds."""
+    """Return a mask of the rows whose label may differ in float32 arithmetic, according to the exact bounds."""
     artifact = compiled.artifact
     if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
         return np.zeros(rows.shape[0], np.bool_)
@@ -333,7 +333,7 @@ def _slices(n_rows: int, step: int) -> Iterator[slice]:
 
 
 def _drawn(X: Any, max_rows: int | None) -> Any:
-    """Draw at most `max_rows` of the rows, in order."""
+    """Sample at most `max_rows` of the rows, in order."""
     if max_rows is None:
         return X
     X = check_sparse(X)
@@ -343,7 +343,7 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
 
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
-    """Draw the positions of the rows to compare, in order, with a fixed seed."""
+    """Sample the indices of the rows to compare, in order, with a fixed seed."""
     n_drawn = n_rows if max_rows is None else min(n_rows, whole_number(max_rows, "max_rows", 1))
     if n_drawn == n_rows:
         return np.arange(n_rows)
@@ -351,7 +351,7 @@ def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
 
 
 class _Quantiles:
-    """Quantiles of numbers that are added in parts; of too many numbers, every 2nd, 4th, ... number is kept."""
+    """Quantiles of values added in chunks; if there are too many, only every 2nd, 4th, ... value is kept."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []

@@ -1,4 +1,4 @@
-"""Sections that consist of arrays of numbers, packed and viewed by the layouts of artifact/schema.inc."""
+"""Sections that consist of numeric arrays, packed and viewed with the layouts in artifact/schema.inc."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from approxsvm.ir.schema import LAYOUTS, SECTION_IDS
 
 
 def pack(layout: str, **numbers: Any) -> bytes:
-    """Encode the numbers and arrays of a section or group, given by name; reserved numbers are 0."""
+    """Encode the numbers and arrays of a section or group, given by name; reserved fields are 0."""
     parts: list[bytes] = []
     for name, code in LAYOUTS[layout]:
         if isinstance(code, int):

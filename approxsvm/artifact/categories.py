@@ -1,4 +1,4 @@
-"""Section "categories": the strings of raw columns, as fixed-width numbers and UTF-8."""
+"""Section "categories": the strings in raw columns, as fixed-width numbers and UTF-8."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _COLUMN: Final = record("category_column")
 
 
 def pack_categories(texts: Mapping[int, TextColumn]) -> bytes:
-    """Encode the strings of raw columns (models/FORMAT.md, "categories")."""
+    """Encode the strings in raw columns (models/FORMAT.md, "categories")."""
     columns = sorted(texts.items())
     encoded = [text.encode() for _, known in columns for text in known.texts]
     ends = np.cumsum([len(text) for text in encoded], dtype=np.uint32).astype("<u4")

@@ -1,4 +1,4 @@
-"""Section "combination": the columns of an ensemble's members, and the sparse matrix of weights for these columns."""
+"""Section "combination": the columns of an ensemble's members, and the sparse matrix of their weights."""
 
 from typing import Any, Final, cast
 

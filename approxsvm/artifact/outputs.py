@@ -1,4 +1,4 @@
-"""Section "outputs": the functions from decision values to predictions, as fixed-width numbers."""
+"""Section "outputs": the functions that map decision values to predictions, as fixed-width numbers."""
 
 from typing import Any, Final, cast
 

@@ -14,23 +14,22 @@ _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed",
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-# Dense storage is shorter if the fraction of non-zeros is larger than this number, unless all values are equal.
+# Dense storage is shorter if the fraction of nonzeros is larger than this, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a reference row under two conditions. At most the first fraction of the values
-# may differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row
-# may be at most the second number times the distance to the mean.
+# Support vectors are stored relative to a reference row if two conditions hold. At most the first fraction of the
+# values may differ from the row, because the exact engine then reads only those values. For accuracy, the maximum
+# distance to the row may be at most the second factor times the maximum distance to the mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
-# Minimum number of sampled values for a column's most frequent value, and minimum fraction of samples with this value.
+# Minimum sample size for finding a column's most frequent value, and minimum fraction of the sample with this value.
 _LOOKED_AT: Final = 256
 _FREQUENT: Final = 0.4
 
 
 def pack(model: KernelModel) -> bytes:
-    """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
+    """Encode a model's support vectors: dense, compressed, or relative to a row, whichever is shortest.
 
-    Values are stored as codes into a dictionary if there are few distinct values, else as float32 if exact, else as
-    float64.
+    Values are stored as codes into a dictionary, as float32 if exact, or as float64, whichever is shortest.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
@@ -53,13 +52,13 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """Return the most frequent value of each feature; None if many values differ, or the row is zero or far away.
+    """Return the most frequent value of each feature; None if many values differ from it, or it is zero or far away.
 
     Standardized one-hot columns contain no zeros, but only two distinct values each.
     """
     if len(vectors) == 0:
         return None
-    # A value that more than half of the entries have is also the median of the entries.
+    # A value that more than half of the entries have is also their median.
     some = vectors[:: max(len(vectors) // _LOOKED_AT, 1)]
     middle = len(some) // 2
     reference: FloatArray = np.partition(some, middle, axis=0)[middle]

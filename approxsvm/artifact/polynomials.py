@@ -1,4 +1,4 @@
-"""Artifacts of kernels of inner products: coef0, and the quadratic forms of polynomial kernels."""
+"""Artifacts with inner-product kernels: coef0, and the quadratic forms of polynomial kernels."""
 
 import math
 from typing import Any
@@ -20,15 +20,15 @@ from approxsvm.reference.definition import ProductDefinition
 def build_polynomial(
     model: KernelModel,
     mode: Mode,  # "approximate": only the form; "exact": only the support vectors; "certified": both
-    form: PolynomialForm | None = None,  # None in mode "exact"
+    form: PolynomialForm | None = None,  # None in "exact" mode
     *,
-    tolerance: float | None = None,  # largest promised error of values; rows with larger errors are rejected
+    tolerance: float | None = None,  # guaranteed maximum error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a model with a polynomial or sigmoid kernel, as `build` does for models with a Gaussian kernel.
 
-    Raises UnsupportedModelError if the coefficients, the kernel values at the origin or the labels exceed the limits of
-    the format.
+    Raises UnsupportedModelError if the coefficients, the kernel values at the origin or the labels exceed the format's
+    limits.
     """
     assert (form is None) == (mode == "exact")
     frame = writer.Frame.of(model, "origin")

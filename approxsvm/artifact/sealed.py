@@ -9,7 +9,7 @@ Sealed = TypeVar("Sealed", bound="SealedBytes")
 
 
 class SealedBytes:
-    """Immutable content of a file; comparing, hashing, pickling and writing use only its bytes."""
+    """Immutable contents of a file; comparing, hashing, pickling and writing use only these bytes."""
 
     data: bytes
 
@@ -29,5 +29,5 @@ class SealedBytes:
         return hash(self.data)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes to a file; if writing fails, the file at `path` keeps its previous content."""
+        """Write the bytes to a file; if writing fails, the file at `path` keeps its previous contents."""
         write_whole(self.data, path)

@@ -1,4 +1,4 @@
-"""Sequential reader for sections of fixed-width numbers that the native reader has validated."""
+"""Sequential reader for sections of fixed-width numbers, already validated by the native reader."""
 
 import struct
 from typing import Any
@@ -26,7 +26,7 @@ class SectionReader:
         return [self.take(numbers) for _ in range(n)]
 
     def array(self, dtype: str, n: int) -> npt.NDArray[Any]:
-        """Return a view of n numbers of the given type."""
+        """Return a view of n elements of the given type."""
         view = np.frombuffer(self._content, dtype, n, self._at)
         self._at += view.nbytes + -view.nbytes % 8
         return view

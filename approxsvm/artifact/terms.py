@@ -1,4 +1,4 @@
-"""Artifacts of sums of terms, such as cosines, that are not kernels at support vectors."""
+"""Artifacts with sums of terms other than kernels at support vectors, such as cosines."""
 
 import math
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ class Terms:
     coef: FloatArray  # shape (n_decisions, n_terms)
     shifts: FloatArray  # shape (n_terms,)
     vectors: FloatArray  # shape (n_terms, n_features)
-    max_shift: float  # largest absolute value of a shift in the format
+    max_shift: float  # maximum absolute value of a shift in the format
 
 
 def build_terms(
     model: TermsModel,
     *,
-    tolerance: float | None = None,  # largest promised error of values; rows with larger errors are rejected
+    tolerance: float | None = None,  # guaranteed maximum error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
-    """Lay out a linear model on random Fourier features, in mode "exact".
+    """Lay out a linear model on random Fourier features in "exact" mode.
 
-    Raises UnsupportedModelError if the coefficients, frequencies or labels exceed the limits of the format.
+    Raises UnsupportedModelError if the coefficients, frequencies or labels exceed the format's limits.
     """
     frame = writer.Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
     promise = np.inf if tolerance is None else float(tolerance)
@@ -56,7 +56,7 @@ def build_terms(
 
 
 def terms_of(artifact: Artifact) -> Terms | None:
-    """Return the terms of an artifact; None if the artifact has support vectors or expansions."""
+    """Return an artifact's terms; None if it has support vectors or expansions."""
     if artifact.kernel != "cosine":
         return None
     (coef,), (phases,), (frequencies,) = artifact.arrays("cosines").values()

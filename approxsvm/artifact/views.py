@@ -1,4 +1,4 @@
-"""Typed views of an artifact's bytes. The native reader has validated everything except the dtype of the labels."""
+"""Typed views of an artifact's bytes. The native reader has validated everything except the label dtype."""
 
 import os
 import re
@@ -34,14 +34,14 @@ from approxsvm.ir.plan import Plan
 _HEADER_FIELDS: Final = schema.fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
 _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
-# Names of the dtypes of numeric labels, and of the dtypes of strings.
+# Dtype names of labels that are stored as numbers, and as strings.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native reader's error message for a wrong magic number
 
 
 class RouterLists(NamedTuple):
-    """Content of the section "router" (models/FORMAT.md)."""
+    """Contents of the section "router" (models/FORMAT.md)."""
 
     starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
     members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); center in each slot of the member panels
@@ -56,13 +56,13 @@ class Artifact(SealedBytes):
     Parameters
     ----------
     data : bytes
-        The content of an .asvm file.
+        The contents of an .asvm file.
 
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md; the message names the section, the field, the found and the expected
-        value.
+        The bytes violate a rule in models/FORMAT.md; the message names the section, the field, and the found and
+        expected values.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class Artifact(SealedBytes):
 
     @classmethod
     def _within(cls, memory: memoryview) -> "Artifact":
-        """Return a view of a nested artifact, which the native reader validated together with the outer artifact."""
+        """Return a view of a nested artifact, which the native reader validated together with the outer one."""
         nested = cls.__new__(cls)
         nested._describe(memory)
         return nested
@@ -97,7 +97,7 @@ class Artifact(SealedBytes):
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
         header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
-        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because predictions depend on the header
+        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because predictions depend on it
         end = schema.HEADER.size + schema.SECTION.size * header["n_sections"]
         self._sections = {
             _SECTION_NAMES[number]: memory[offset : offset + size]
@@ -116,12 +116,12 @@ class Artifact(SealedBytes):
 
     @cached_property
     def data(self) -> bytes:  # type: ignore[override]
-        """Content of the file."""
+        """Contents of the file."""
         return bytes(self._memory)
 
     @cached_property
     def native(self) -> _native.Artifact:
-        """Object of the native core for this artifact."""
+        """The native core's object for this artifact."""
         return _native.Artifact(self._memory)
 
     @property
@@ -131,7 +131,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels with the dtype of the source model, read-only; empty for other tasks."""
+        """Class labels with the source model's dtype, read-only; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == schema.NO_LABELS:
             return np.empty(0)
@@ -148,7 +148,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the raw columns; None if the source has no names."""
+        """Names of the raw columns; None if the source has none."""
         content = self._sections.get("feature_names")
         return None if content is None else tuple(_texts(content, self.n_raw_features))
 
@@ -166,13 +166,13 @@ class Artifact(SealedBytes):
 
     @cached_property
     def input_map(self) -> InputMap | None:
-        """Map from raw rows to the rows of the kernel; None if the kernel takes raw rows."""
+        """Map from raw rows to the kernel's rows; None if the kernel takes raw rows."""
         content = self._sections.get("input_map")
         return None if content is None else replace(unpack_input_map(content), texts=self.texts)
 
     @cached_property
     def texts(self) -> Mapping[int, TextColumn]:
-        """Raw string columns by position, read-only; rows contain the codes of the strings."""
+        """Raw string columns by index, read-only; rows contain the string codes."""
         content = self._sections.get("categories")
         return MappingProxyType({} if content is None else unpack_categories(content))
 
@@ -183,18 +183,18 @@ class Artifact(SealedBytes):
 
     @cached_property
     def text_rows(self) -> TextRows:
-        """Vectorizers that convert documents to rows, if the source begins with vectorizers."""
+        """Vectorizers at the start of the source that convert documents to rows, if any."""
         return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
 
     @cached_property
     def row_dtypes(self) -> RowDtypes:
-        """Dtypes of rows that change the source's predictions."""
+        """Row dtypes that change the source's predictions."""
         content = self._sections.get("dtypes")
         return SAME if content is None else RowDtypes.read(bytes(content))
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Columns of raw rows, including which columns the model uses."""
+        """Raw columns, and which of them the model uses."""
         return RawColumns.of(self)
 
     @property
@@ -204,7 +204,7 @@ class Artifact(SealedBytes):
 
     @property
     def mode(self) -> schema.Mode:
-        """Mode of compilation; if members differ, "approximate" if any member is, otherwise "certified"."""
+        """Compilation mode; if members differ, "approximate" if any member is, otherwise "certified"."""
         if not self.members:
             return schema.MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}
@@ -212,7 +212,7 @@ class Artifact(SealedBytes):
 
     @property
     def averages(self) -> bool:
-        """True for an ensemble that averages the probabilities of its members and has no decision values."""
+        """True for an ensemble that averages its members' probabilities and has no decision values."""
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
@@ -227,12 +227,12 @@ class Artifact(SealedBytes):
 
     @property
     def of_targets(self) -> bool:
-        """True for an ensemble with one member for each target."""
+        """True for an ensemble with one member per target."""
         return self.combination.columns == "labels"
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels of a row; every label has a certificate."""
+        """Number of labels per row; every label has a certificate."""
         if not self.of_targets:
             return 1
         return sum(map(self.combination.n_columns_of, self.members))
@@ -247,7 +247,7 @@ class Artifact(SealedBytes):
 
     @property
     def why_no_decision_function(self) -> str:
-        """Reason for an error message if there is no decision function."""
+        """Reason why there is no decision function, for an error message."""
         if self.of_targets:
             return "with several targets, the file itself has only labels: each of members has its own values"
         if self.has_labels_alone:
@@ -261,7 +261,7 @@ class Artifact(SealedBytes):
 
     @property
     def why_no_probabilities(self) -> str:
-        """Reason for an error message if there are no probabilities."""
+        """Reason why there are no probabilities, for an error message."""
         if self.of_targets:
             return "with several targets, there are only probabilities if each of members has them"
         if self.has_labels_alone:
@@ -284,7 +284,7 @@ class Artifact(SealedBytes):
 
     @property
     def has_pairs(self) -> bool:
-        """True if there is a decision function for each pair of several classes."""
+        """True if the model is one-vs-one multiclass (one decision function per pair of classes)."""
         return len(self.labels) > 2 and not self.outputs.of_each_class
 
     @property
@@ -294,17 +294,17 @@ class Artifact(SealedBytes):
 
     @property
     def has_probabilities(self) -> bool:
-        """True if rows have a probability for each class, or for inliers and outliers."""
+        """True if each row has a probability for each class, or for inliers and outliers."""
         return self.outputs.probability is not None and self.outputs.probability.of_labels
 
     @property
     def n_features(self) -> int:
-        """Number of columns of a row after the input map."""
+        """Number of columns in a row after the input map."""
         return int(self.header["n_features"])
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values of a row; 0 if the ensemble averages probabilities or counts votes."""
+        """Number of decision values per row; 0 if the ensemble averages probabilities or counts votes."""
         return int(self.header["n_decisions"])
 
     @property
@@ -315,7 +315,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of a raw row."""
+        """Number of columns in a raw row."""
         return int(self.header["n_raw_features"])
 
     @property
@@ -325,7 +325,7 @@ class Artifact(SealedBytes):
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel, as in schema.inc; for an ensemble, the kernel of the first member."""
+        """Name of the kernel, as in schema.inc; for an ensemble, the first member's."""
         return schema.names_of("kernel")[int(self.header["kernel"])]
 
     @property
@@ -340,18 +340,18 @@ class Artifact(SealedBytes):
 
     @property
     def model_of(self) -> str:
-        """C++ type that opens the artifact and compiles only the necessary parts."""
+        """C++ type that opens the artifact, with only the necessary parts compiled."""
         parts = [f"approxsvm::{name}" for name in (*self.native.parts, "batches")]
         return f"approxsvm::ModelOf<{', '.join(parts)}>"
 
     @property
     def n_terms(self) -> int:
-        """Number of terms of the exact sum: support vectors, or the terms that replace them."""
+        """Number of terms in the exact sum: support vectors, or the terms that replace them."""
         return int(self.native.n_terms)
 
     @property
     def most_multiply_adds(self) -> tuple[int, int] | None:
-        """Maximum work for the labels of a single row, without and with the definition; None if unknown."""
+        """Maximum multiply-adds for a single row's labels, without and with the definition; None if unknown."""
         work = self.native.row_work
         return None if work is None else (round(work[0]), round(work[1]))
 
@@ -362,7 +362,7 @@ class Artifact(SealedBytes):
 
     @property
     def kernel_name(self) -> str:
-        """Description of the kernel, or of the kernels of the members."""
+        """Description of the kernel, or of the members' kernels."""
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
@@ -378,21 +378,21 @@ class Artifact(SealedBytes):
 
     @property
     def coef0(self) -> float:
-        """Constant that is added to gamma x.z in kernels of inner products."""
+        """Constant added to gamma x.z in inner-product kernels."""
         return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Return the numbers of the section "polynomial" as stored; empty for other kernels."""
+        """Return the numbers in the section "polynomial" as stored; empty for other kernels."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property
     def n_centers(self) -> int:
-        """Number of expansion centers; 0 in mode "exact"; for an ensemble, the maximum over its members."""
+        """Number of expansion centers; 0 in "exact" mode; for an ensemble, the maximum over its members."""
         return max([int(self.header["n_centers"]), *(member.n_centers for member in self.members)])
 
     @property
     def n_varying(self) -> int:
-        """Number of features that vary in the expansions; less than all features only if rows lie on slices."""
+        """Number of features that vary in the expansions; fewer than all features only if rows lie on slices."""
         return len(self.numbers("varying")) or self.n_features
 
     @property
@@ -402,7 +402,7 @@ class Artifact(SealedBytes):
 
     @property
     def build_plan(self) -> Plan | None:
-        """Plan that was built, with the plans of an ensemble's members; None if the artifact contains no plan."""
+        """Plan that was built, with the plans of an ensemble's members; None if the artifact contains none."""
         if self.members:
             plans = [member.build_plan for member in self.members]
             known = tuple(plan for plan in plans if plan is not None)
@@ -422,7 +422,7 @@ class Artifact(SealedBytes):
 
     @property
     def is_density(self) -> bool:
-        """True if a kernel mean comes from a kernel density; such a model predicts as a regression does."""
+        """True for a kernel mean read from a kernel density; such a model predicts as a regression does."""
         if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
@@ -430,51 +430,51 @@ class Artifact(SealedBytes):
 
     @property
     def offset(self) -> float | None:
-        """Offset between the scores and decision values of a one-class model; None if the model has no scores."""
+        """Offset between a one-class model's scores and decision values; None if there are no scores."""
         if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is lost
             return None
         return -float(self.decision_numbers()["intercept"][0])
 
     @property
     def why_no_scores(self) -> str:
-        """Reason for an error message if there are no scores."""
+        """Reason why there are no scores, for an error message."""
         if self.task != "one_class":
             return "only one-class models have scores"
         return "with gamma=0 the artifact holds a constant decision value, without its offset"
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:
-        """Number of coordinates of each subspace stage; empty without subspace stages."""
+        """Number of coordinates in each subspace stage; empty without subspace stages."""
         found = self.arrays("subspaces")
         return tuple(found["coordinates"][0].tolist()) if found else ()
 
     def router(self) -> RouterLists:
-        """Return the lists by which a nearby center is found; only for artifacts with several centers."""
+        """Return the lists for finding a nearby center; only for artifacts with several centers."""
         found = self.arrays("router")
         floats = np.concatenate([*found["groups"], *found["panels"]])
         points = floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
         return RouterLists(found["starts"][0].astype(np.int64), found["members"][0], points)
 
     def section(self, name: str) -> bytes:
-        """Return the content of a section; empty if the artifact lacks the section."""
+        """Return the contents of a section; empty if the artifact lacks it."""
         return bytes(self._sections.get(name, b""))
 
     def arrays(self, name: str) -> dict[str, list[npt.NDArray[Any]]]:
-        """Return the arrays of a section by name, one per name or one per group; empty without the section."""
+        """Return a section's arrays by name, one per name or one per group; empty without the section."""
         content = self._sections.get(name)
         return {} if content is None else arrays.views(self.native, name, content)
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
-        """Return the packed float32 numbers of a section: "linear", "quadratic", "higher", "direction", ..."""
+        """Return the packed float32 values in a section: "linear", "quadratic", "higher", "direction", ..."""
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Return the coefficients per function, or in LIBSVM's layout (KernelModel); empty in mode "approximate"."""
+        """Return the coefficients per function, or in LIBSVM's layout (KernelModel); empty in "approximate" mode."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors outside a function."""
+        """Return each decision function's coefficients, shape (n_decisions, n_sv); 0 for vectors outside it."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block
@@ -487,15 +487,15 @@ class Artifact(SealedBytes):
         return coef
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:
-        """Return the integers of a section: "class_counts", "majority_classes" or "varying"."""
+        """Return the integers in a section: "class_counts", "majority_classes" or "varying"."""
         return np.frombuffer(self._sections.get(name, b""), "<u4")
 
     def decision_numbers(self) -> npt.NDArray[np.void]:
-        """Return the intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
+        """Return each decision function's intercept, W, A1 and value_error (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], schema.DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
-        """Return the numbers of each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
+        """Return each expansion's record, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
         return np.frombuffer(self._sections.get("expansions", b""), schema.EXPANSION_NUMBERS)
 
     def centers(self) -> npt.NDArray[np.float32]:
@@ -504,7 +504,7 @@ class Artifact(SealedBytes):
         return stored.reshape(-1, self.n_features)[: self.n_centers]
 
     def support_vectors(self) -> npt.NDArray[np.float64]:
-        """Return the support vectors, shape (n_sv, n_features); empty in an approximate artifact."""
+        """Return the support vectors, shape (n_sv, n_features); empty in an "approximate" artifact."""
         if "support_vectors" not in self._sections:
             return np.empty((0, self.n_features))
         n_sv = self.dual_coef().shape[1]
@@ -532,7 +532,7 @@ def _holds(dtype: str, label: Any, longest: int) -> bool:
         return False
     if kind == "u":  # integers, some of which exceed int64
         return label.isascii() and label.isdigit() and str(int(label[:21])) == label and int(label) < 2**64
-    # A type may be wider than its strings, but a small file must not declare gigabytes.
+    # A dtype may be wider than its strings, but a small file must not declare gigabytes.
     return len(label) <= int(size) <= max(schema.limit("max_label_width"), longest) and not label.endswith("\0")
 
 
@@ -542,7 +542,7 @@ def _texts(content: Any, count: int) -> list[str]:
 
 
 def _read_aligned(path: str | os.PathLike[str]) -> Any:
-    """Read a file into aligned memory, which the native reader uses without a copy."""
+    """Read a file into aligned memory, which the native reader uses without copying it."""
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         buffer = np.empty(size + schema.ALIGNMENT, np.uint8)

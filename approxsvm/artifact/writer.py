@@ -1,4 +1,4 @@
-"""Artifact writer, which narrows, scales and orders the compiler's numbers and lays out the bytes."""
+"""Artifact writer, which narrows, scales and orders the compiler's values and lays out the bytes."""
 
 import math
 import struct
@@ -41,14 +41,14 @@ class Frame:
     """Origin of the expansion, and norms of the support vectors."""
 
     center: npt.NDArray[np.float32]  # (n_features,): mean of the support vectors, or the origin
-    choice: CenterChoice  # whether the center is the mean or the origin
+    choice: CenterChoice  # "mean" or "origin"
     # max ||x_i - center|| and max ||x_i||
     max_sv_norm: float
     max_sv_norm_origin: float
 
     @classmethod
     def of(cls, model: KernelModel, choice: CenterChoice) -> "Frame":
-        """Build the frame for a choice of the center."""
+        """Build the frame for a choice of center."""
         center = choose_center(model, choice)
         return cls(center, choice, *sv_norms(model, center))
 
@@ -59,20 +59,20 @@ class Expanded:
 
     centers: npt.NDArray[np.float32]  # (n_centers, n_features)
     degree: int
-    # One element for each expanded decision function, in the order of the functions
+    # One element per expanded decision function, in the order of the functions
     expansions: tuple[Expansions, ...]
     certificates: tuple[Certificates, ...]  # in the order of `expansions`
     router: Router | None = None  # None if there is only one center
-    # (n_centers,): for functions of pairs of classes, the majority class of the rows near each center
+    # (n_centers,): for pairwise functions, the majority class of the rows near each center
     majority_classes: npt.NDArray[np.intp] | None = None
     # (n_varying,): columns that vary in the expansions, if all other columns are constant around each center
     varying: npt.NDArray[np.intp] | None = None
-    # (n_centers, n_forms): decision functions that are expanded about each center; None if all functions are
+    # (n_centers, n_forms): indices of the decision functions expanded about each center; None if all are
     forms: npt.NDArray[np.intp] | None = None
 
 
 def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the pairs of each center's majority class with the other classes, in order."""
+    """Return the indices of the pairs of each center's majority class with the other classes, in order."""
     w = majority_classes[:, np.newaxis]
     others = np.arange(n_classes - 1) + (np.arange(n_classes - 1) >= w)
     i, j = np.minimum(w, others), np.maximum(w, others)
@@ -81,9 +81,9 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
 
 
 def input_scale_for(gamma: float) -> float:
-    """Return the power of two just below sqrt(2 gamma); 1 for gamma = 0.
+    """Return the largest power of two up to sqrt(2 gamma); 1 for gamma = 0.
 
-    Raises UnsupportedModelError if the power exceeds the limits of the format.
+    Raises UnsupportedModelError if the power exceeds the format's limits.
     """
     if gamma == 0.0:
         return 1.0
@@ -108,12 +108,12 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` contains the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` contains
-    optional sections by name; `exact` contains the sections of the exact model, if an artifact of the same model and
-    frame exists (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
-    `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
+    `frame` contains the origin of a single center's expansion; `expanded` is None in "exact" mode; `others` contains
+    optional sections by name; `exact` contains the exact model's sections, if an artifact of the same model and frame
+    exists (`exact_sections_of`). `tolerance` is the guaranteed maximum error of values, infinite if only labels count;
+    with `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
 
-    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
+    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the format's limits.
     """
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)
@@ -141,7 +141,7 @@ def build(
 
 
 def plan_sections(plan: Plan | None) -> dict[str, bytes]:
-    """Return the plan and its reason as sections; no sections without a plan."""
+    """Return the plan and its reason as sections; none without a plan."""
     if plan is None:
         return {}
     reason = {"plan": plan.reason.encode()} if plan.reason else {}
@@ -149,7 +149,7 @@ def plan_sections(plan: Plan | None) -> dict[str, bytes]:
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
-    """Return the numbers of each decision function that do not depend on expansions; sums may be infinite."""
+    """Return the expansion-independent numbers of each decision function; sums may be infinite."""
     decisions = np.zeros(model.n_decisions, schema.DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
@@ -159,7 +159,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 
 
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
-    """Encode the numbers of the decision functions; raise UnsupportedModelError if sums exceed the format's limits."""
+    """Encode the decision functions' numbers; raise UnsupportedModelError if sums exceed the format's limits."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < schema.MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
@@ -176,7 +176,7 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
 
 
 def power_of_two_above(largest: float) -> float:
-    """Return the smallest power of two above a number, within the limits of the format; 1 for the number 0."""
+    """Return the smallest power of two above a value, within the format's limits; 1 for 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / schema.MAX_OUTPUT_SCALE)
@@ -217,12 +217,12 @@ def start_header(
 
 # Sections that contain the exact model.
 _OF_EXACT_MODEL: Final = ("dual_coef", "support_vectors", "class_counts", "exact_check_rows")
-# Sections that an ensemble has in common with its members.
+# Sections that an ensemble shares with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
-    """Combine compiled models, the members of an ensemble, in one file; its outputs combine the members' predictions.
+    """Combine an ensemble's compiled members in one file, whose outputs combine their predictions.
 
     Raises ArtifactError if the members do not match.
     """
@@ -266,9 +266,9 @@ def _cut(source: str) -> bytes:
 def build_taylor(
     model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: Plan | None = None
 ) -> Artifact:
-    """Lay out a Gaussian times a polynomial, which is an expansion about the origin, in mode "approximate".
+    """Lay out a Gaussian times a polynomial, which is an expansion about the origin, in "approximate" mode.
 
-    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
+    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the format's limits.
     """
     origin = np.zeros(model.n_features, np.float32)
     frame = Frame(origin, "origin", 0.0, 0.0)  # without support vectors, the limit of Claesen et al. does not apply
@@ -289,10 +289,10 @@ def build_taylor(
 def _expansion_sections(
     model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the float32 coefficients and the numbers of each expansion, and the router.
+    """Return the sections of the expansions: float32 coefficients, numbers, router and check rows.
 
-    Coordinates are scaled by `input_scale`, the power of two just below sqrt(2 gamma), and the coefficients of each
-    center are scaled by another power of two. Therefore no coefficient overflows float32, for any gamma.
+    Coordinates are scaled by `input_scale`, the largest power of two up to sqrt(2 gamma), and each expansion's
+    coefficients by another power of two, so no coefficient overflows float32, for any gamma.
     """
     n, d = expanded.centers.shape
     varying = np.arange(d) if expanded.varying is None else expanded.varying
@@ -345,10 +345,10 @@ def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Return the norms of all degrees below `first_remainder_degree`, the lowest degree in all remainders.
+    """Return the norms of all degrees below `first_remainder_degree`, the lowest degree that all remainders cover.
 
-    If the remainder of a function starts at a lower degree, the remainder also bounds each degree in between: T_theta
-    >= theta^(k/2) N_k.
+    If a function's remainder starts at a lower degree, it also bounds each degree in between: T_theta >= theta^(k/2)
+    N_k.
     """
     norms = certificates.norms.copy()
     for k in range(certificates.first_remainder_degree, first_remainder_degree):
@@ -359,14 +359,13 @@ def _known_norms(certificates: Certificates, first_remainder_degree: int) -> Flo
 def _scaled_parts(
     constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
 ) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
-    """Return the coefficients per degree in scaled coordinates as float32, and the power of two of each center.
+    """Return each degree's coefficients in scaled coordinates as float32, and each expansion's power of two.
 
-    Raises UnsupportedModelError if a coefficient exceeds the limits of the format.
+    Raises UnsupportedModelError if a coefficient exceeds the format's limits.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the check below rejects infinity and NaN
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
-        # The coefficients of the symmetric form are smaller than the coefficients of the monomials, by a factor of up
-        # to k!.
+        # The coefficients of the symmetric form are smaller than the monomials', by a factor of up to k!.
         largest = np.abs(constants)
         for k, part in enumerate(scaled, 1):
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
@@ -377,7 +376,7 @@ def _scaled_parts(
 
 
 def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
-    """Return G of every center as a packed triangle; store scales, traces and errors in the records."""
+    """Return G for every center as a packed triangle; store scales, traces and errors in the records."""
     assert certificates.directions is not None
     directions, errors = certificates.directions, certificates.direction_errors
     scales = np.array([power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
@@ -389,7 +388,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """Return the monomials of degrees 1 to `degree` in the coordinates u, in lexicographic order within each degree."""
+    """Return the monomials of degrees 1 through `degree` in the coordinates u, each degree in lexicographic order."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):
@@ -400,7 +399,7 @@ def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
 
 
 def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
-    """Encode the lists of centers in panels of 16, with the float32 numbers for computing distances."""
+    """Encode the lists of centers in panels of 16, with the float32 values for computing distances."""
     router, centers = expanded.router, expanded.centers
     assert router is not None
     members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
@@ -439,7 +438,7 @@ def _expansion_check_rows(
     records: npt.NDArray[np.void],
     intercepts: FloatArray,  # (n_centers, n_forms)
 ) -> bytes:
-    """Compute amplitude, decision value and tolerance of check rows in float64 from the narrowed coefficients."""
+    """Compute the check rows' amplitudes, decision values and tolerances in float64 from the narrowed coefficients."""
     n_features, degree, n_forms = centers.shape[1], len(parts), intercepts.shape[1]
     amplitude = _amplitude(n_features)
     result = []
@@ -456,7 +455,7 @@ def _expansion_check_rows(
         for part, monomials in zip(parts, _monomials(u, degree), strict=True):
             inner += float(part[e].astype(np.float64) @ monomials)
             absolute_sum += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
-        # Sum of absolute values times the summation depth, with an allowance for exp and for every order of summation.
+        # Sum of absolute values times the summation depth, with an allowance for exp and for any order of summation.
         tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * absolute_sum
         tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
         result.append((amplitude, intercept + scale * inner, tolerance))
@@ -466,7 +465,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return support vectors and coefficients, or nothing if gamma is 0, because the value is then the intercept."""
+    """Return the exact model's sections; no support vectors if gamma is 0, because the value is then the intercept."""
     if model.gamma == 0.0:
         model = replace(
             model,
@@ -493,7 +492,7 @@ def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
 
 
 def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
-    """Add the sections that artifacts of every mode have."""
+    """Add the sections common to all modes, and build the artifact."""
     labels = _pack_labels(model.labels)[2]
     if labels:
         sections["labels"] = labels
@@ -511,7 +510,7 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
-    """Return the artifact with the vectorizers that convert documents to the artifact's rows."""
+    """Return the artifact with the vectorizers that convert documents to its rows."""
     header = dict(zip(schema.fields_of("header"), schema.HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
@@ -530,7 +529,7 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     header = {**header, "n_sections": len(sections), "file_bytes": schema.aligned(offset), "checksum": 0}
     head = bytearray(schema.HEADER.pack(*(header[name] for name in schema.fields_of("header"))) + table)
     checksum = zlib.crc32(head)
-    for piece in body:  # pieces may be large, so only the final join copies the pieces
+    for piece in body:  # pieces may be large, so only the final join copies them
         checksum = zlib.crc32(piece, checksum)
     struct.pack_into("<I", head, schema.offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])
@@ -547,7 +546,7 @@ def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
 
 
 def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
-    """Return label kind, NumPy dtype and bytes.
+    """Return the label kind, NumPy dtype and bytes.
 
     Raises UnsupportedModelError if the labels are neither numbers of at most 64 bits nor strings.
     """
@@ -557,7 +556,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
         return schema.INT64, name, labels.astype("<i8").tobytes()
-    if dtype.kind == "u":  # numbers beyond int64 are stored as digits
+    if dtype.kind == "u":  # integers beyond int64 are stored as digits
         return schema.TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return schema.FLOAT64, name, labels.astype("<f8").tobytes()
@@ -571,7 +570,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
 def check_row(
     header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
 ) -> npt.NDArray[np.float32]:
-    """Return synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
+    """Return synthetic check row k: center plus multiples of amplitude / 128, drawn with SplitMix64, in float32."""
     with np.errstate(over="ignore"):
         state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
         x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -583,12 +582,12 @@ def check_row(
 
 
 def _amplitude(n_features: int) -> float:
-    """Return a power of two for which s of a check row is about 1."""
+    """Return a power of two for which a check row's s is about 1."""
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 
 def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
-    """Compute amplitude, exact decision value and tolerance of check rows, from the definition in float64."""
+    """Compute the check rows' amplitudes, exact decision values and tolerances from the definition in float64."""
     definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
     longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
     result = []

@@ -1,4 +1,4 @@
-"""C++ backend, which exports a compiled model to a header, and combines the headers of the library into one file."""
+"""C++ backend, which exports a compiled model as a header and combines the library's headers into one file."""
 
 import os
 import re
@@ -38,7 +38,7 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 
 
 def one_header(include: str | os.PathLike[str] | None = None) -> str:
-    """Combine all headers of the C++ library, from the package or the folder `include`, into a single header."""
+    """Combine all C++ library headers, from the package or the folder `include`, into a single header."""
     root = Path(include or get_include()) / "approxsvm"
     seen: set[Path] = set()
 
@@ -62,12 +62,11 @@ def one_header(include: str | os.PathLike[str] | None = None) -> str:
 def export_cpp(
     artifact: Artifact, path: str | os.PathLike[str], *, name: str = "model", include: str = "<approxsvm/approxsvm.hpp>"
 ) -> None:
-    """Write a model as a C++17 header with the artifact as an array, and the type that opens the artifact.
+    """Write a model as a C++17 header that contains the artifact as an array and the type that opens it.
 
-    `name` is the namespace of the array and the type; `include` is the library header to include, with brackets or
-    quotes.
+    `name` is the namespace of both; `include` is the library header to include, in angle brackets or quotes.
     """
-    guard = f"{check_name(name)}_APPROXSVM_HPP"  # the case of letters matters: model and Model are different headers
+    guard = f"{check_name(name)}_APPROXSVM_HPP"  # case matters: model and Model are different headers
     rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
     lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
     numbers = {"n_bytes": artifact.n_bytes, "lines": lines}

@@ -10,7 +10,7 @@ from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the first op as a lookup of whole rows, or None if the first op is not a lookup."""
+    """Return the first op as a lookup over whole rows, or None if it is not a lookup."""
     map_ = artifact.input_map
     if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
         return None
@@ -18,9 +18,9 @@ def leading_lookup(artifact: Artifact) -> Lookup | None:
 
 
 def check_float32_rows(artifact: Artifact, instead: str) -> None:
-    """Raise UnsupportedModelError if a model looks up numbers that no float32 row can contain.
+    """Raise UnsupportedModelError if a model looks up values that no float32 row can contain.
 
-    The message names the first of these numbers, and the remedy `instead`.
+    The message names the first such value and the remedy `instead`.
     """
     for one in artifact.members or (artifact,):
         for column, number in _lost_numbers(one):
@@ -32,10 +32,10 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 
 
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
-    """Yield raw columns and looked-up numbers that float32 cannot represent.
+    """Yield (raw column, value) for each looked-up value that float32 cannot represent.
 
-    Only intervals with a single number matter. Intervals of several float64 numbers are bins or gaps between numbers;
-    bins contain float32 numbers, and gaps need not contain any.
+    Only intervals with a single float64 value matter. Longer intervals are bins or gaps between values; bins contain
+    float32 values, and gaps need not contain any.
     """
     lookup = leading_lookup(artifact)
     if lookup is None or artifact.input_map is None:

@@ -1,4 +1,4 @@
-"""Check of the names of exported models, which are prefixes in C and namespaces in C++."""
+"""Check for names of exported models, which become prefixes in C and namespaces in C++."""
 
 import re
 from typing import Final
@@ -15,12 +15,12 @@ public reflexpr register reinterpret_cast requires restrict return short signed 
 struct switch synchronized template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
 unsigned using virtual void volatile wchar_t while xor xor_eq
 """
-# Namespaces and macros that compilers or standards reserve, the namespace of this library, and the function `main`.
+# Namespaces and macros reserved by compilers or standards, this library's namespace, and the function `main`.
 _RESERVED: Final = (
     "approxsvm main posix std linux unix assert errno offsetof setjmp stdin stdout stderr EOF INFINITY NAN NULL"
 )
-# Functions that C and C++ headers declare in the global namespace; the functions in the first list also exist with the
-# suffix f or l.
+# Functions declared by C and C++ headers in the global namespace; the ones in the first list also exist with the suffix
+# f or l.
 _OF_NUMBERS: Final = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2 expm1 fabs fdim finite
 floor fma fmax fmin fmod frexp gamma hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2
@@ -48,7 +48,7 @@ _TAKEN: Final = {
 
 
 def check_name(name: str) -> str:
-    """Return a name that is valid in C and C++; raise InputError for a reserved or invalid name."""
+    """Return the name if it is valid in C and C++; raise InputError if it is reserved or invalid."""
     if not isinstance(name, str) or not _FORM.fullmatch(name):
         raise InputError(f"name must be letters, digits and single _, beginning with a letter, got {name!r}")
     if name in _TAKEN or name.endswith("_t"):

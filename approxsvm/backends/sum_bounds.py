@@ -1,14 +1,14 @@
-"""Bounds on errors of sums of kernels, of other terms, or of polynomial forms, as polynomials in the row's norm r.
+"""Error bounds for sums of kernels or other terms and for polynomial forms, as polynomials in the row's norm r.
 
 The polynomials have nonnegative coefficients, in ascending order of the power of r:
 
     |value - exact value at the given row|              <=  majorant(r),
-    |change of the exact value if the row moves by e|   <=  slope(r + e) e,
+    |change in the exact value if the row moves by e|   <=  slope(r + e) e,
 
-and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i in a backend, where
-B_i = alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
-error of tanh t_i or cos t_i is at most eta B_i. The functions in cpp/include/approxsvm/program/terms.h sum these errors
-and the backend's other errors of each term.
+and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i computed by a backend, where B_i =
+alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the error
+of tanh t_i or cos t_i is at most eta B_i. The functions in cpp/include/approxsvm/program/terms.h sum these errors and
+each term's other errors.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Arithmetic:
     """Relative errors of a backend's arithmetic, and a bound on the effect of underflow."""
 
     arguments: float  # error eta of inner products
-    terms: float  # error of a term, including its coefficient and all sums with the term
+    terms: float  # error of a term, including its coefficient and all sums that it enters
     functions: float  # error of tanh, cos and exp
     intercepts: float  # error of sums with an intercept
     underflow: float  # bound on the effect of underflow on a value
@@ -36,7 +36,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, eq=False)
 class SumBounds:
-    """Bounds for all decision functions, with a row of coefficients for each function."""
+    """Bounds for all decision functions, with one row of coefficients per function."""
 
     majorant: FloatArray
     slope: FloatArray
@@ -45,7 +45,7 @@ class SumBounds:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Sums of polynomial kernels as linear or quadratic forms (models/FORMAT.md, "polynomial")."""
+    """Sums of polynomial kernels, stored as linear or quadratic forms (models/FORMAT.md, "polynomial")."""
 
     constants: FloatArray
     errors: FloatArray  # errors of the constant, linear and quadratic parts, shape (3, n_functions)
@@ -63,8 +63,8 @@ def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArr
 def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
-    """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` is |a_i|, shape (n_functions, n_terms)."""
-    kernel_numbers = artifact.polynomial_numbers()  # only kernels of inner products have these numbers
+    """Bound errors of sums of powers (tanh or cos if `power` is 0); `moduli` is |a_i|, shape (n_functions, n_terms)."""
+    kernel_numbers = artifact.polynomial_numbers()  # empty except for kernels of inner products
     coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)
     sums, fixed = term_sums(power, alphas, beta, moduli), fixed_errors(artifact, arithmetic)
@@ -75,7 +75,7 @@ def bounds_of_terms(
 
 
 def form_of(artifact: Artifact) -> Form:
-    """Return the polynomial forms of an artifact. Off-diagonal entries are doubled, so the norms are upper bounds."""
+    """Return an artifact's polynomial forms. Off-diagonal entries are doubled, so the norms are upper bounds."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     constants, *errors = numbers[:, : len(FORM_HEADER)].T
     packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
@@ -85,7 +85,7 @@ def form_of(artifact: Artifact) -> Form:
 
 
 def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
-    """Bound the errors of polynomial forms, whose terms have the relative error `arithmetic.terms`."""
+    """Bound the errors of polynomial forms, whose terms have relative errors of at most `arithmetic.terms`."""
     of_parts = arithmetic.terms * form.norms + form.errors[1:]
     fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
     majorant = np.column_stack([fixed, *of_parts])

@@ -121,8 +121,8 @@ def convert_model(
 ) -> None:
     """Compile the model SOURCE into an .asvm artifact.
 
-    SOURCE is a model file of LIBSVM, OpenCV, ONNX or PMML, or a fitted scikit-learn estimator in a skops, pickle or
-    joblib file (pickle and joblib need --trust).
+    SOURCE is a LIBSVM, OpenCV, ONNX or PMML model file, or a fitted scikit-learn estimator in a skops, pickle or joblib
+    file (pickle and joblib need --trust).
 
     \b
     Example:
@@ -200,7 +200,7 @@ def _report_command(output: Path, source: Path, data: Path | None) -> str:
 
 
 def _compare_sizes(n_bytes: int, source: Path) -> str:
-    """Describe the size of an artifact relative to the size of its source; return an empty string for a pipe."""
+    """Describe an artifact's size relative to its source's; return an empty string for a pipe."""
     n_source_bytes = source.stat().st_size if source.is_file() else 0
     if n_source_bytes == 0:
         return ""

@@ -66,8 +66,8 @@ def cross_validate(
 ) -> None:
     """Compare exact and compiled models by cross-validation.
 
-    DATA contains labels and rows. For each fold, a model is trained on the other folds and compiled; a line in a table
-    compares both models on the fold.
+    DATA contains labels and rows. For each fold, a model is trained on the other folds and compiled; one line of a
+    table compares both models on this fold.
 
     \b
     Example:
@@ -100,7 +100,7 @@ def cross_validate(
 
 
 def _compare_folds(X: Any, y: Any, training: dict[str, Any], n_folds: int, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Run scikit-learn's `cross_validate` with a compiling estimator; return figures of each fold and of all rows."""
+    """Run scikit-learn's `cross_validate` with a compiling estimator; return figures for each fold and for all rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.model_selection import cross_validate as by_folds
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR

@@ -8,7 +8,7 @@ import approxsvm
 from approxsvm.cli.group import OUTPUT, Command
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Compile an SVC trained on generated rows; show its speed.")
 @click.option("-o", "--output", "output", type=OUTPUT, help="Write the compiled model to this .asvm file.")
 def demo(output: Path | None) -> None:
     """Train scikit-learn's SVC on generated rows, compile it, and compare the two models on other rows.

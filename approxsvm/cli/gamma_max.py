@@ -1,4 +1,4 @@
-"""``approxsvm gamma-max``, which prints the limit on gamma in the paper by Claesen et al."""
+"""``approxsvm gamma-max``, which prints the limit on gamma from the paper by Claesen et al."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Behaviour of all commands: file names are checked first, and each warning or error is printed as one line."""
+"""Behavior of all commands: file names are checked first, and each warning or error is printed as one line."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from approxsvm.system.output_files import refuse_shared_files
 
 _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in click's context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-# Names of the Python API in error messages, and the options that replace these names in the messages of commands.
+# Python API names in error messages, and the options that replace them in the commands' messages.
 _SHELL_WORDS = {
     r"\bpass (joblib|skops\.io)\.load\(.*\)": "add --trust",
     r"pass X\.astype\(.*\)": "store them as float64",
@@ -33,7 +33,7 @@ _SHELL_WORDS = {
     r"\bchoose columns\b": "choose --columns",
     r"\bkeep the others\b": "--keep the others",
 }
-# Names of the Python API for the parameter with the rows, unless the name is quoted or part of an expression.
+# Python API names for the parameter with the rows, unless the name is quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
 
 
@@ -58,7 +58,7 @@ class OutputFile(_FileName):
 
 
 class Command(click.Command):
-    """Command that checks the names of all files before opening any file."""
+    """Command that checks the names of all files before opening any of them."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the file names, then run the command."""
@@ -71,18 +71,30 @@ class Command(click.Command):
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # The function `score_dataset` gets file names as strings, and checks these names itself.
+            # The function `score_dataset` receives file names as strings and checks them itself.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 yield f"{_label(param)} {path}", path
 
 
 class Group(click.Group):
-    """Group that prints each of our warnings and expected errors as a line on stderr; errors give exit status 1."""
+    """Group that prints each of our warnings and expected errors as one line on stderr; errors exit with status 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Store the original arguments for `command_line`."""
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command; the error for `predict` names the commands that predict."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if args[0] == "predict":
+                error.message += (
+                    " Use 'approxsvm score' for files of any format, or 'approxsvm-predict' with the arguments of "
+                    "LIBSVM's svm-predict."
+                )
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print each of our warnings, and the error if there is one, on a single line."""
@@ -115,7 +127,7 @@ class Group(click.Group):
 
 
 def _in_shell_words(text: str, command: click.Command | None) -> str:
-    """Replace names of the Python API in an error message with the options and arguments of a command."""
+    """Replace Python API names in an error message with the options and arguments of a command."""
     words = dict(_SHELL_WORDS)
     for param in () if command is None else command.params:
         if param.name in _DATA:

@@ -29,7 +29,7 @@ def inspect(artifact: Path, as_json: bool) -> None:
 
 
 def _as_json(opened: Any) -> str:
-    """Return the facts and the plan as JSON, with null for infinity, because JSON has no infinity."""
+    """Return the facts and the plan as JSON, with null for infinity, which JSON lacks."""
     from approxsvm.analysis.summary import summarize  # imported here because the module needs NumPy
 
     facts = asdict(summarize(opened.artifact, opened.rows_per_stage, opened.exact_count))

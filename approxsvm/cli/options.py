@@ -1,4 +1,4 @@
-"""Options that several commands share, and the records in which commands get these options."""
+"""Options shared by several commands, and the records in which commands receive them."""
 
 import csv
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from approxsvm.cli.group import INPUT
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# Suffixes of files in which only a column can contain labels.
+# Suffixes of files in which labels can only be in a column.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 
 
@@ -32,7 +32,7 @@ class RowsFormat:
     header: bool | None = None
 
     def is_dense(self, path: Path) -> bool:
-        """Return whether a file is dense text, as a delimiter implies unless the suffix means another format."""
+        """Return whether a file is dense text, as implied by a delimiter unless the suffix indicates another format."""
         return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
 
     def read(self, path: Path, n_features: int | None, names: Sequence[str] | None = None) -> Any:
@@ -71,7 +71,7 @@ class RowsFormat:
             rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
         if names is None and hasattr(rows, "to_numpy"):
             # Columns are matched by position. With string columns, the array has dtype object, because numbers in a
-            # numeric array would be codes of strings.
+            # numeric array would be string codes.
             return rows.to_numpy(object if raw.texts else None)
         if names is None or raw.names is not None:
             return rows
@@ -173,7 +173,7 @@ class SourceFormat:
     restore_target: bool
 
     def read(self, path: Path, n_features: int | None) -> tuple[Any, Any]:
-        """Return a model and its source, which is an estimator or the path of the model.
+        """Return a model and its source, which is an estimator or the path to the model.
 
         If there is a range file, the source is the model itself.
         """
@@ -190,7 +190,7 @@ class SourceFormat:
         return model, model
 
     def read_source(self, path: Path, compiled: Any) -> tuple[Any, Any]:
-        """Read the source of a compiled model, as `read` does; InputError for a model with other features."""
+        """Read the source of a compiled model, as `read` does; raise InputError for a model with other features."""
         try:
             return self.read(path, compiled.n_features_in_)
         except (ModelFormatError, UnsupportedModelError):
@@ -227,7 +227,7 @@ def choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
 
 
 def check_rows(rows: Any, path: Path) -> Any:
-    """Return rows unchanged; raise InputError if there are no rows."""
+    """Return rows unchanged; raise InputError if there are none."""
     if rows.shape[0] == 0:
         raise InputError(f"{path}: the file has no rows")
     return rows

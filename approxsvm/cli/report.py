@@ -1,4 +1,4 @@
-"""``approxsvm report``, which shows the speed and proofs of an artifact in the terminal and as an HTML page."""
+"""``approxsvm report``, which shows an artifact's speed and proofs in the terminal and as an HTML page."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from approxsvm.cli.options import RowsFormat, SourceFormat, rows_options, source
 from approxsvm.system.progress_bar import progress_bar
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Show the speed of ARTIFACT, and check its predictions.")
 @click.argument("artifact", type=INPUT)
 @click.option("--against", type=INPUT, help="The model from which the artifact was made, for comparison.")
 @click.option(
@@ -41,7 +41,7 @@ def report(
 ) -> None:
     """Show how fast ARTIFACT is, and whether its predictions equal the source's.
 
-    The exit status is 1 if a promise is broken.
+    The exit status is 1 if a guarantee is broken.
 
     \b
     Example:

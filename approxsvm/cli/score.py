@@ -1,4 +1,4 @@
-"""``approxsvm score``, which predicts the rows or pixels of files."""
+"""``approxsvm score``, which makes predictions for the rows or pixels of files."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -103,13 +103,13 @@ def score(
     jobs: int,
     **options: Any,
 ) -> None:
-    """Predict files of any size.
+    """Make predictions for the rows or pixels of files of any size.
 
     One or more models predict in one pass, in constant memory (needs approxsvm[arrow], or approxsvm[raster]).
 
-    INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL reads, a folder or a quoted pattern of such
-    files, or - for standard input. Columns and bands are matched by the names with which the model was fitted. Output
-    files appear when they are complete. If a run was killed, the same command continues with the first file that is
+    INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL can read, a folder or a quoted pattern of
+    such files, or - for standard input. Columns and bands are matched by the names on which the model was fitted.
+    Output files appear only once they are complete. If a run is killed, the same command continues with the first file
     missing from the output folder.
 
     \b
@@ -146,7 +146,7 @@ def score(
 
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
-    """Return the options for rasters or for tables; raise InputError for an option of the other kind of input."""
+    """Return the options for rasters or for tables; raise InputError for an option of the other kind."""
     source_of = click.get_current_context().get_parameter_source
     for name in options.keys() - {"input_format"}:
         if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:
@@ -182,7 +182,7 @@ def _progress(things: str) -> Iterator[Callable[[int, float | None], None]]:
 
 
 def _report(scoring: approxsvm.Scoring, output: str, things: str) -> None:
-    """Print the figures of a run."""
+    """Print a run's statistics."""
     for reason in scoring.bad_rows[:_BAD_ROWS_SHOWN]:
         click.echo(f"approxsvm: {reason}", err=True)
     kept = f", {scoring.n_kept:,} files were already complete" if scoring.n_kept else ""
@@ -196,7 +196,7 @@ def _report(scoring: approxsvm.Scoring, output: str, things: str) -> None:
 
 
 def _model_name(text: str) -> tuple[str, str]:
-    """Return the name and the file of a model; the default name is the file's name without the suffix."""
+    """Return a model's name and file; the default name is the file's name without its suffix."""
     name, equals, path = text.partition("=")
     is_named = equals and "/" not in name and not Path(text).exists()  # a folder's name may be day=1
     return (name, path) if is_named else (Path(text).stem, text)

@@ -21,11 +21,11 @@ _ROLES: Final = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="List supported model files and scikit-learn estimators.")
 def sources() -> None:
-    """List the model files and the classes of estimators that can be compiled.
+    """List the model files and estimator classes that can be compiled.
 
-    The page docs/sources.md also has conditions and remedies.
+    The page docs/sources.md also lists conditions and remedies.
     """
     from approxsvm.frontends.formats import READERS  # imported here because the imports are slow
     from approxsvm.frontends.sklearn.known_types import KNOWN

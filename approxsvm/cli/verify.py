@@ -34,9 +34,9 @@ def verify(
 ) -> None:
     """Compare ARTIFACT with its source model on data.
 
-    The exit status is 1 if a promise is broken.
+    The exit status is 1 if a guarantee is broken.
 
-    The source model is evaluated by definition in float64, which is slow; --max-rows limits the number of rows. A
+    The source model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows. A
     pickled estimator also predicts the rows itself, with its own transformers.
 
     \b

@@ -1,35 +1,34 @@
-"""Error bounds of expansions, derived from the norms of the parts of an expansion.
+"""Error bounds of expansions, derived from the norms of their parts.
 
-The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Its expansion
-about a center consists of orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma
-||xt_i||^2)):
+The decision function without its intercept lies in the kernel's reproducing kernel Hilbert space. Its expansion about a
+center consists of orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
 
     N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2.
 
 The absolute value of the part of degree k at u = z - center is at most N_k phi_k(s), where s = 2 gamma ||u||^2 and
 phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). Because phi_k^2 is a Poisson
 probability, the sum of the parts beyond degree m is at most T sqrt(P(m+1, s)), where T^2 = W^2 - sum_{k<=m} N_k^2 and P
-is the regularized incomplete gamma function. None of these numbers can overflow. For a single degree, a smaller number
-can replace N_k. With
+is the regularized incomplete gamma function. None of these quantities can overflow. For a single degree, a smaller
+value can replace N_k. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k. In a still smaller bound, N_k sqrt(s) is
-replaced by the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction
-of the row and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G =
-sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
+N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
+the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). It depends on the row's direction and costs one
+more quadratic form. A single form serves all degrees with norms, k = 3 ... m: with G = sum_k 2^(3-k) G_k,
+Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-The second inequality is nearly an equality if the absolute values of the parts halve from degree to degree. This is
-roughly the case at the distance beyond which rows begin to remain undecided. The predictor's table uses the
-eigenvalues; at degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many
-features, a single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G
->= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
+The second inequality is nearly tight if the absolute values of the parts halve from degree to degree. This is roughly
+the case at the distance beyond which rows begin to be left undecided. The predictor's table uses the eigenvalues; at
+degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many features, a single
+pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and
+2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
 
-Support vectors far from the center contribute mostly to parts of high degree. Near the center these parts are small,
-but T includes these parts at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
+Support vectors far from the center contribute mostly to parts of high degree. Near the center, these parts are small,
+but T includes them at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
 
     sum_{k>m} |part k| <= T_theta exp((1 / theta - 1) s / 2) sqrt(P(m+1, s / theta)),
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
@@ -38,71 +37,72 @@ but T includes these parts at full weight. For 0 < theta <= 1, Cauchy-Schwarz wi
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
 The contracted norm W_theta is thus also the norm of a kernel sum, with coefficients that decay with the distance of the
-support vectors from the center (kernel_sums.py). For each center, theta is chosen to give the smallest bound at the
-distances of the center's rows. The triangle inequality over the support vectors bounds T_theta without a pass over the
-kernel matrix:
+support vectors from the center (kernel_sums.py). For each center, theta is chosen to minimize the bound at the
+distances of its rows. The triangle inequality over the support vectors bounds T_theta without a pass over the kernel
+matrix:
 
     T_theta <= sum_i |w_i| sqrt(sum_{k>m} (theta r_i)^k / k!) = sum_i |at_i| sqrt(P(m+1, theta r_i)),
     r_i = 2 gamma ||xt_i||^2.
 
-Parts of opposite sign do not cancel in this sum, so the sum is about ten times T_theta. On slices with few varying
-features, m can be so high that even this sum adds little to the bound.
+Parts of opposite sign do not cancel in this sum, so it is about ten times T_theta. On slices with few varying features,
+m can be so high that even this sum adds little to the bound.
 
 The norms are computed from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from
 the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-With one-hot encoded categories, all rows lie on a few slices: planes on which the encoded features are constant. On the
-slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
+With one-hot encoded categories, all rows lie on a few slices: affine subspaces on which the encoded features are
+constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 
-is again a sum of RBF kernels, in fewer dimensions, so all the statements above hold for this sum. The norm of the sum
-on the slice is at most W, and its coefficients contain factors that suppress the support vectors of other categories.
-For a row at distance r from the slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the
-nearest point of the slice.
+is again a sum of RBF kernels, in fewer dimensions, so all the statements above hold for it. Its norm on the slice is at
+most W, and its coefficients contain factors that suppress the support vectors of other categories. For a row at
+distance r from the slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point
+of the slice.
 
-Every number is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, the error of the
-sum is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix,
-the path P is two blocks plus the number of pairs of blocks.
+Every bound is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, the sum's error
+is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix, the
+path P is two blocks plus the number of pairs of blocks.
 
-* Weights w_i: exp turns the absolute error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative
-  error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even after multiplication by ||xt_i||^8.
-  With g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64
-  for every gamma. On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and
-  R^2 is the sum of the largest squared norms of the varying and of the fixed part.
+* Weights w_i: exp turns the absolute error of its argument, at most (n_features + 4) u64 gamma ||xt_i||^2, into a
+  relative error. For arguments below -745, exp is 0, and the true w_i is negligible, even after multiplication by
+  ||xt_i||^8. With g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is at most
+  (n_features + 4) g u64 for every gamma. On a slice, a weight is the product of two such factors, with a relative error
+  of at most (n_features + 8) g u64, and R^2 is the sum of the largest squared norms of the varying and of the fixed
+  part.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
-  give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of absolute values, which is at
-  most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the number 60 includes the product
-  and six additions that form G.
+  cause an error of at most kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of absolute values, which
+  is at most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the constant 60 includes the
+  product and the six additions that form G.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv operations, a weight and k factors, and
-  squaring doubles its error. The error is kappa with P = 2 n_sv + 2, times the same sum of absolute values. Summing the
-  squares of the C moments adds C u64 N_k^2 to the error.
+  squaring doubles its error. The error is at most kappa, with P = 2 n_sv + 2, times the same sum of absolute values.
+  Summing the squares of the C moments adds at most C u64 N_k^2 to the error.
 * Moments of dropped degrees, which are needed only for norms, may be computed in float32, in blocks of at most 512
-  rows; the sums of the blocks are added in float64. With two roundings for each of k factors, one for the weight, and
-  the rounding of the sum, a moment's error is at most (520 + 2 k) u32 times the sum of absolute values, plus the
-  underflow error: 2^-126 for each of 2 k + 2 operations, times powers of features, which are at most R = min(39, max
-  r_i^(1/2)) because weights with a larger r_i are 0. The moments of a degree, with weights 1 / alpha!, thus have an
-  error of norm E <= 1.001 (520 + 2 k) u32 sqrt(moduli) + n_sv 2^-110 max(1, R)^k, where moduli is the sum of absolute
-  values above, and there are at most 2^22 moments. N_k^2 is the squared norm of these moments, and G_k the square of a
-  matrix of norm N_k, so 2 N_k E + E^2 is added to the errors of N_k^2 and G_k.
+  rows; the block sums are added in float64. With two roundings for each of k factors, one for the weight, and the
+  rounding of the sum, a moment's error is at most (520 + 2 k) u32 times the sum of absolute values, plus the underflow
+  error: 2^-126 for each of 2 k + 2 operations, times powers of features, which are at most R = min(39, max r_i^(1/2))
+  because weights with a larger r_i are 0. The moments of a degree, with weights 1 / alpha!, thus have an error of norm
+  E <= 1.001 (520 + 2 k) u32 sqrt(moduli) + n_sv 2^-110 max(1, R)^k, where moduli is the sum of absolute values above,
+  and there are at most 2^22 moments. N_k^2 is the squared norm of these moments, and G_k the square of a matrix of norm
+  N_k, so 2 N_k E + E^2 is added to the errors of N_k^2 and G_k.
 * W^2: a kernel value is computed from a distance with cancellation; the error of the argument of exp is at most e =
   (n_features + 4) max(1, 4 gamma R^2) u64. If e is at most 2^-10, the error of the sum is at most (P + 60) u64 + 1.001
   e times sum_ij |a_i a_j| K_ij. If e is larger, the computed sum is useless (the computed K of two equal support
   vectors may be 0), and A1 = sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative
-  error of at most 23 u64 (included in the number 60); exp(-708), the smallest root, is negligible.
-* W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
-  (n_features + 4) g u64. The error of W_theta^2 is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is
-  itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except the errors from
-  rounding the at_i.
+  error of at most 23 u64 (included in the constant 60); exp(-708), the smallest root, is negligible.
+* W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of at
+  most (n_features + 4) g u64. The error of W_theta^2 is at most the sum of kappa for degree 0 and 1.001 e, times (sum
+  |at_i|)^2, which is itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except
+  those from rounding the at_i.
 * The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, at most x^k / k! and, by the geometric series, for
   x < k+1 at most x^k / k! exp(-x) / (1 - x / (k+1)). If the last bound is used up to x = 0.9 (k+1), the sum has a
   relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
 * T^2 is a difference: an upper bound on W^2 minus lower bounds on the N_k^2, and at least 0.
 * T_theta is multiplied by a factor that grows with s, so the underflow of squares must be included: A1 2^-480 is added.
-* The coefficients of the expansion have float64 errors of at most kappa (P = n_sv, k is the degree), relative to the
-  part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in absolute
-  value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added
+* The expansion's coefficients have float64 errors of at most kappa (P = n_sv, k is the degree), relative to each
+  support vector's part. The sum of one support vector's parts up to any degree is at most |a_i| in absolute value,
+  because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). Therefore, kappa A1 is added
   to every bound.
 """
 
@@ -124,14 +124,14 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# Maximum number of features with matrices G_k; with more features, the matrices would be too large, and the norms are
-# not sharpened.
+# Maximum number of features for computing the G_k; with more, these matrices would be too large, and the norms are not
+# sharpened.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """Upper bounds from which the error bounds of the expansions of one decision function are computed.
+    """Upper bounds from which the error bounds of one decision function's expansions are computed.
 
     With s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2) sqrt(s^k / k!) and m + 1 = `first_remainder_degree`, the
     error of a center's expansion, before `coefficient_errors` is added, is at most
@@ -139,20 +139,20 @@ class Certificates:
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
 
     If the last term, which grows without limit if theta < 1, exceeds total sqrt(gammainc(m + 1, s)), the latter
-    replaces it. Arrays have n_centers rows.
+    replaces it. All arrays have n_centers rows.
     """
 
-    norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees of the remainder
+    norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees in the remainder
     remainders: FloatArray  # T_theta: contracted norm of the degrees in the remainder
     first_remainder_degree: int  # lowest degree in the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # bound on the change of any value by the coefficients' float64 rounding
+    coefficient_errors: FloatArray  # bound on the change of any value due to float64 rounding of the coefficients
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
-    # G as a quadratic form in sqrt(2 gamma) (z - center), with coefficients in the order of the monomials; None unless
-    # the degree is 2 and G is known.
+    # G as a quadratic form in sqrt(2 gamma) (z - center), with coefficients in monomial order; None unless the degree
+    # is 2 and G is known.
     directions: FloatArray | None = None
-    # Norm of the rounding error of each form (infinite if the form is unknown and zero), and trace of each form,
+    # Norm of each form's rounding error (infinite if the form is unknown and set to zero), and trace of each form,
     # rounded up.
     direction_errors: FloatArray = field(default_factory=lambda: np.zeros(0))
     direction_traces: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -160,7 +160,7 @@ class Certificates:
 
 @dataclass(frozen=True, eq=False)
 class CenterSums:
-    """Unrounded sums over the support vectors about one center, with coefficients divided by `unit`."""
+    """Sums over the support vectors about one center, not rounded up, with coefficients divided by `unit`."""
 
     degree_sq: FloatArray  # (first_remainder_degree,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
@@ -168,8 +168,8 @@ class CenterSums:
     path: int  # longest path of additions in these sums
     terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
-    float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
-    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
+    float32_errors: FloatArray  # (first_remainder_degree,): E; 0 for sums in float64
+    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), not rounded
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
@@ -191,12 +191,12 @@ def certificates(
 ) -> Certificates:
     """Round all sums up, compute the remainders, and choose a contraction for each center.
 
-    `degree` is the highest kept degree; `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row; and the
-    expansions are in `n_varying` features. With `directions`, the result includes G, and the sums of every center must
-    include G.
+    `degree` is the highest kept degree; `typical_s`, of shape (n_centers,), is 2 gamma ||z - center||^2 for a typical
+    row; and the expansions are in `n_varying` features. With `directions`, the result includes G, and so must the sums
+    of every center.
     """
-    # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to the operations
-    # of the features.
+    # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to those for the
+    # features.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
@@ -258,7 +258,7 @@ def _remainders(
     radii_sq: FloatArray,
     typical_s: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return T_theta and theta for each center, with the theta that gives the smallest bound."""
+    """Return T_theta and theta for each center, with the theta that minimizes the bound."""
     degrees = np.arange(kept_sq.shape[1])
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
@@ -290,7 +290,7 @@ def _times(bounds: FloatArray, unit: float) -> FloatArray:
 
 
 def float32_error(degree: int, moduli_sq: float, n_sv: int, max_r: float) -> float:
-    """Return E of the moments of a degree, from the sum of absolute values, rounded up, and the largest r_i."""
+    """Return E for the moments of a degree, given the sum of absolute values (rounded up) and the largest r_i."""
     rounding = 1.001 * (MOST_ROWS + 8 + 2 * degree) * UNIT32 * math.sqrt(moduli_sq)
     return rounding + n_sv * 2.0**-110 * math.sqrt(min(max(1.0, max_r), 39.0**2)) ** degree
 
@@ -301,7 +301,7 @@ def _of_square(error: float, square: float) -> float:
 
 
 def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
-    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, unrounded; `r` holds r_i = 2 gamma ||xt_i||^2."""
+    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, not rounded; `r` holds r_i = 2 gamma ||xt_i||^2."""
     sums = np.zeros(len(CONTRACTIONS))
     for column, theta in enumerate(CONTRACTIONS):
         x = theta * r

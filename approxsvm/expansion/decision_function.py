@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
-# Sparse support vectors with at most this many elements are converted to dense rows only once instead of in every pass.
+# Sparse support vectors with at most this many elements in total are converted to dense rows once, not in every pass.
 _DENSE_ELEMENTS = 1 << 25
 # Maximum number of elements in a dense block of larger matrices.
 _BLOCK_ELEMENTS = 1 << 21
-# Maximum fraction of non-zeros at which an inner product of sparse rows costs less than an inner product of dense rows.
+# Maximum fraction of nonzeros at which an inner product of sparse rows costs less than one of dense rows.
 _SPARSE_SHARE = 1 / 16
 _ROWS = 512
 
@@ -36,18 +36,19 @@ class DecisionFunction:
         if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change of sign
             order = np.argsort(~is_positive, kind="stable")
             coef, vectors, is_positive = coef[order], vectors[order], is_positive[order]
-        # Number of support vectors before the change of sign
+        # Number of support vectors before the change of sign.
         self.n_first = int(np.count_nonzero(is_positive == is_positive[:1]))
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
-        # Whether an inner product of sparse rows is cheaper than an inner product of dense rows. Slices use the same
-        # flag, because dense rows are shifted by their mean, and the distances computed for a slice must not exceed
-        # those computed for the whole function (certificate.py).
+        # True if an inner product of sparse rows is cheaper than one of dense rows. Slices use the same flag, because
+        # dense rows are shifted by their mean, and the distances computed for a slice must not exceed those computed
+        # for the whole function (certificate.py).
         n_dense = vectors.shape[0] * vectors.shape[1]
         self.is_sparse = not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * n_dense
         self._varying: Any = None
-        # A power of two larger than every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
+        # A power of two larger than every |a_i|, so that sums of squares cannot overflow; 1 if there are no support
+        # vectors.
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
         self.coef: FloatArray = coef / self.unit
         self.gamma = model.gamma
@@ -57,8 +58,8 @@ class DecisionFunction:
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
         """Restrict the function to the slice through the center on which only the (increasing) columns `varying` vary.
 
-        The restriction is again a sum of RBF kernels: the distance from a support vector to the slice becomes a factor
-        of its coefficient.
+        The restriction is again a sum of RBF kernels: each support vector's distance to the slice becomes a factor of
+        its coefficient.
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)
@@ -80,7 +81,7 @@ class DecisionFunction:
         return self._varying
 
     def sparse_rows(self, first: int, last: int) -> Any:
-        """Return support vectors first, ..., last - 1 as sparse rows; requires that `is_sparse` is True."""
+        """Return support vectors first, ..., last - 1 as sparse rows; requires `is_sparse`."""
         return self._vectors[first:last]
 
     def rows(self, first: int, last: int) -> FloatArray:
@@ -89,7 +90,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield blocks of at most `n_rows` support vectors relative to the center, with the position of each block."""
+        """Yield blocks of at most `n_rows` support vectors relative to the center, with the index of the first."""
         point = center.astype(np.float64)
         if not isinstance(self._vectors, np.ndarray):
             n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))

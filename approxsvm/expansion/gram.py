@@ -1,4 +1,4 @@
-"""Norms of the parts of an expansion, from powers of the Gram matrix that are computed block by block."""
+"""Norms of an expansion's parts, from powers of the Gram matrix computed block by block."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from approxsvm.ir.schema import LAST_NORM_DEGREE
 
 # Highest degree with a separate norm.
 LAST_DEGREE: Final = LAST_NORM_DEGREE
-# Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k from degree 3 on.
+# Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k with k >= 3.
 DIRECTION_CONTRACTION: Final = 0.5
-# Weight of each power k - 1 of the Gram matrix in G.
+# Weight in G of each power k - 1 of the Gram matrix.
 _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Protocol of functions that apply a function to each argument, in parallel or not, in the given order."""
+    """Protocol for functions that apply a function to each argument, in parallel or not, and yield results in order."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
@@ -48,7 +48,7 @@ def one_by_one(
     return ((argument, function(argument)) for argument in arguments)
 
 
-# Number of multiply-adds from which on only one pass over the Gram matrix is made.
+# Number of multiply-adds at or above which only one pass over the Gram matrix is made.
 _MANY_PRODUCTS: Final = 4e11
 
 
@@ -58,24 +58,24 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 
 def _block_side(n_features: int) -> int:
-    """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
+    """Return the side length of the square blocks of the Gram matrix, small enough for a cache."""
     return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for wide rows
 
 
 @dataclass(frozen=True, eq=False)
 class GramSums:
-    """Unrounded double sums over the support vectors about one center."""
+    """Double sums over the support vectors about one center, not rounded up."""
 
     degree_sq: FloatArray  # (9,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_{k=3}^8 2^(3-k) G_k
-    kernel_sq: float  # sum_ij a_i a_j K_ij; this sum and the next sum are NaN unless requested
+    kernel_sq: float  # sum_ij a_i a_j K_ij; this sum and the next are NaN unless requested
     kernel_moduli_sq: float  # sum_ij |a_i a_j| K_ij
     half_sq_radius: float  # gamma max ||x_i - center||^2
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
-    """Return the longest path of additions in a double sum over the Gram matrix: two blocks and all pairs of blocks."""
+    """Return the length of the longest path of additions in a double Gram sum: two blocks and all pairs of blocks."""
     side = _block_side(n_features)
     n_blocks = -(-n_sv // side)
     return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2
@@ -92,8 +92,8 @@ def gram_sums(
 ) -> GramSums:
     """Compute the sums in one pass over the Gram matrix; the results do not depend on `in_order`.
 
-    The matrices G_k are computed for the degrees in `sharpened`; `directed` requests G, and `with_kernel` requests the
-    sums over the kernel. `progress` is called with the completed fraction of the work.
+    The matrices G_k are computed for the degrees in `sharpened`; `directed` requests G, and `with_kernel` the sums over
+    the kernel. `progress` is called with the completed fraction of the work.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
@@ -176,7 +176,7 @@ class Workspace(threading.local):
         self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
-        """Return the matrix with a given name; the values of the matrix are undefined."""
+        """Return the matrix with a given name; its values are undefined."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size, dtype)
@@ -184,7 +184,7 @@ class Workspace(threading.local):
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
-    """Compute the terms that one block of the Gram matrix adds to the sums."""
+    """Compute the terms that one block of the Gram matrix contributes to the sums."""
 
     def matrix(name: str | int) -> Any:
         return workspace.matrix(name, len(left.rows), len(right.rows))
@@ -196,7 +196,7 @@ def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel:
             gram,
             left.weight,
             right.weight,
-            {k - 1: of_pairs[k] for k in wanted if k != "direction"},  # G_k is computed from powers k - 1
+            {k - 1: of_pairs[k] for k in wanted if k != "direction"},  # G_k is computed from the power k - 1
             _SERIES,
             of_pairs.get("direction"),
         )

@@ -1,14 +1,14 @@
 """Double sums over the kernel matrix of the support vectors, computed block by block.
 
-`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy W_theta^2 of a center is the same sum with the
-kernel K^theta and with coefficients that decay with the distance from the center (used in certificate.py):
+`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy W_theta^2 for a center is the same sum with
+the kernel K^theta and coefficients that decay with the distance from the center (used in certificate.py):
 
     W_theta^2 = sum_ij at_i at_j K_ij^theta,        at_i = a_i exp(-(1 - theta) gamma ||x_i - center||^2).
 
 The energies of many centers are computed as products of large matrices, in float32. With K^theta, such products would
-be too inaccurate, because positive and negative terms nearly cancel. Therefore the first two parts of the expansion of
-K^theta about the mean of the support vectors (about 0 if the support vectors are sparse) are subtracted, and the sums
-of these parts are added in float64:
+be too inaccurate, because positive and negative terms nearly cancel. Therefore, the first two parts of the expansion of
+K^theta about the mean of the support vectors (about 0 if they are sparse) are subtracted, and their sums are added in
+float64:
 
     K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled and shifted
     W_theta^2 = (sum_i at_i e_i)^2 + theta |sum_i at_i e_i x_i|^2 + sum_ij at_i at_j R_ij
@@ -19,7 +19,7 @@ difference is Q = sum_ij |at_i at_j| R_ij, up to rounding. The errors, with u32 
 * The at_i are divided by a power of two larger than all |at_i| of a center, and rounded to float32. The rounding
   changes W_theta by at most sum |at_i - rounded| <= 1.01 u32 sum |at_i|, because each kernel function has norm 1;
   certificate.py adds this error. All statements below are about the rounded at_i.
-* R_ij is rounded from float64 to float32, and sums over the columns of a block are in float32. The error is at most
+* R_ij is rounded from float64 to float32, and sums over a block's columns are computed in float32. The error is at most
   1.001 (ROWS + 4) u32 Q, and Q itself has this relative error. Blocks and rows are summed in float64.
 * Underflow in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus W_theta^2
   by at most n_sv 2^-120 (sum |at_i|)^2.
@@ -48,16 +48,16 @@ from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS, UNIT32, U
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
-# Number of rows of the kernel matrix that are computed at the same time.
+# Number of rows of the kernel matrix computed at a time.
 ROWS: Final = 256
 # Above this number of support vectors, energies are computed only for theta = 1/2. For most centers, 1/2 is best or
-# nearly best: for nine in ten centers, the remainder is at most 1.06 times the smallest remainder (measured). For a few
-# centers theta = 1 is best, for which no energies are needed.
+# nearly best: for nine in ten centers, the remainder is at most 1.06 times the smallest (measured). For a few centers,
+# theta = 1 is best, and no energies are needed.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
-# Maximum size of the coefficients at_i of a group of centers.
+# Maximum size, in bytes, of the coefficients at_i for a group of centers.
 _GROUP_BYTES: Final = 384 << 20
-# Number of centers whose products are computed together. BLAS rounds products of other shapes differently, so with a
-# fixed number the energies of a center depend neither on the other centers nor on earlier passes.
+# Number of centers whose products are computed together. BLAS rounds products of different shapes differently, so with
+# a fixed number, a center's energies depend neither on the other centers nor on earlier passes.
 _CENTERS_TOGETHER: Final = 16
 
 # Work in multiply-adds of a large matrix product (about 4e10 per second and core): for each pair of support vectors,
@@ -71,7 +71,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """Unrounded sums, with coefficients divided by `unit`; the caller bounds the errors of these sums."""
+    """Sums, not rounded up, with coefficients divided by `unit`; the caller bounds their errors."""
 
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
@@ -85,7 +85,7 @@ class KernelSums:
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Apply a function to arguments with threads, in order; few results are in memory, because they may be large."""
+    """Apply a function in a thread pool, yielding results in order; only a few, possibly large, are held in memory."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -99,7 +99,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """Center, and the function to expand about the center: the whole function, or a restriction to a slice."""
+    """Expansion center and the function to expand about it: the whole function or its restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -116,8 +116,8 @@ def kernel_sums(
     """Iterate over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
     `point_of` returns the expansion point of the center with a given index. All points share the support vectors of
-    `function`, but each point has its own coefficients. Without `contracted`, the energies for contractions below 1
-    stay infinite; with very many support vectors, only the energies for contractions below 1/2 stay infinite.
+    `function`, but each has its own coefficients. Without `contracted`, all energies for contractions below 1 stay
+    infinite; with it, only those for contractions below 1/2 do, and only if there are very many support vectors.
     `progress` is called with the completed fraction of the work.
     """
     shape = n_centers, len(CONTRACTIONS)
@@ -161,14 +161,14 @@ def energy_work(n_sv: float) -> float:
 
 
 def _sum_path(n_sv: int) -> int:
-    """Return the longest path of additions in the double sums: within blocks and over blocks, in both directions."""
+    """Return the length of the longest path of additions in the double sums: within and across blocks, both ways."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 
 class _Rows:
-    """Scaled support vectors, one block at a time; the last block is padded with rows of zeros.
+    """Scaled support vectors, one block at a time; the last block is padded with zero rows.
 
-    Vectors with few non-zeros stay sparse. All other vectors are shifted by their mean.
+    Vectors with few nonzeros stay sparse; all others are shifted by their mean.
     """
 
     def __init__(self, function: DecisionFunction) -> None:
@@ -204,21 +204,21 @@ class _Rows:
         return scaled
 
     def gram(self, left: Any, right: Any, out: FloatArray) -> FloatArray:
-        """Compute the inner products between the rows of two blocks, (n_left, n_right)."""
+        """Compute the inner products between the rows of two blocks, of shape (n_left, n_right)."""
         return (left @ right.T).toarray(out=out) if self.function.is_sparse else np.matmul(left, right.T, out=out)
 
 
 class _Faded:
-    """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in the unit of each center.
+    """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in each center's unit.
 
-    `first` is the index of the first center, and `column` the position of theta. Coefficients of missing centers are 0.
+    `first` is the index of the first center, and `column` the index of theta. Coefficients of missing centers are 0.
     """
 
     def __init__(self, theta: float, column: int, first: int, n_padded: int) -> None:
         self.theta, self.column, self.first = theta, column, first
         self.unit = np.ones(_CENTERS_TOGETHER)
         self.coef = np.zeros((_CENTERS_TOGETHER, n_padded), np.float32)
-        self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in the unit of each center
+        self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in each center's unit
 
     def fill(self, c: int, coef: FloatArray) -> None:
         """Set the coefficients of a center."""
@@ -270,7 +270,7 @@ def _walk(
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up strips of rows, which begin at the diagonal, in an order that does not depend on the threads.
 
-    Kernel values are computed from the same root with and without centers, so that W is identical in both cases.
+    Kernel values are computed from the same root with and without centers, so W is identical in both cases.
     """
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)

@@ -1,8 +1,8 @@
-"""Monomials of several variables in lexicographic order, and weighted sums of monomials over support vectors.
+"""Monomials in several variables, in lexicographic order, and their weighted sums over support vectors.
 
 The monomials of degree k in x_1 ... x_d are in the order of itertools.combinations_with_replacement. In this order, the
-monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1: the monomials that begin with x_i
-or a later variable.
+monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1: those that begin with x_i or a
+later variable.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 
-# Approximate size in bytes of the tails of a block of support vectors, small enough for a cache.
+# Approximate size, in bytes, of the tails of a block of support vectors; small enough for a cache.
 _BLOCK_BYTES = 1 << 21
 _LEAST_ROWS, MOST_ROWS = 64, 512
-# Maximum number of tails of a row, for degree 2 and for higher degrees, unless the tails are the features; maximum
+# Maximum number of tails per row, for degree 2 and for higher degrees, unless the tails are the features; maximum
 # number of heads in a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _MOST_HEADS = 128
-# Number of last features that the heads of a matrix product may have: for heads of one feature, and for longer heads.
-# With a larger number, many products would be unnecessary; with a smaller number, the matrix products would be small.
+# Number of different last features among the heads of a matrix product: for heads of one feature, and for longer heads.
+# A larger number would cause many unnecessary products; a smaller one, small matrix products.
 _FEATURES = 16
 _SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
@@ -36,19 +36,19 @@ def n_monomials(n_features: int, degree: int) -> int:
 
 
 def n_higher(n_features: int, degree: int) -> int:
-    """Return the number of monomials of degrees 3 to `degree`."""
+    """Return the number of monomials of degrees 3 through `degree`."""
     return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
 
 
 def suffix_start(n_features: int, degree: int, feature: int) -> int:
-    """Return the position of the first monomial of this degree that begins with `feature` or a later feature."""
+    """Return the index of the first monomial of this degree that begins with `feature` or a later feature."""
     return n_monomials(n_features, degree) - n_monomials(n_features - feature, degree)
 
 
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
-    """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the multiplicity of the monomial."""
-    # The array `run` contains the power of the first variable in each monomial.
+    """Return 1 / (alpha_1! alpha_2! ...) for every monomial; times degree!, this is its multinomial coefficient."""
+    # The array `run` contains the exponent of the first variable in each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]
@@ -65,7 +65,7 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return half of the degree, rounded up, or less if a cache could not hold the monomials of some hundred rows."""
+    """Return half the degree, rounded up, or less if a cache could not hold the monomials of a few hundred rows."""
     half = (degree + 1) // 2
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 
@@ -84,12 +84,13 @@ def moments(
     least: int = 0,
     dtype: npt.DTypeLike = np.float64,
 ) -> list[FloatArray]:
-    """Compute weighted sums over rows of every monomial of degree `least` to `degree`, one array for each degree.
+    """Compute weighted sums over rows of all monomials of degrees `least` through `degree`, one array per degree.
 
-    `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` rows at a
-    time. The sums over a block are computed in `dtype` and added in float64. A monomial is a head times a tail that
-    begins with the last feature of the head or with a later feature. The tails of a block of rows are kept. Heads that
-    end in neighboring features are multiplied, in one matrix product, by the tails of the first of these features.
+    `blocks` yields rows, of shape (n_rows, n_features), and their weights, of shape (n_rows,), at most
+    :func:`rows_of_moments` rows at a time. The sums over a block are computed in `dtype` and added in float64. Each
+    monomial is a head times a tail that begins with the head's last feature or a later one. The tails of a block of
+    rows are kept. Heads that end in neighboring features are multiplied, in one matrix product, by the tails for the
+    first of these features.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
     sums = {k: np.zeros(n_monomials(d, k)) for k in range(least, min(last_tail, degree) + 1)}
@@ -114,7 +115,7 @@ def moments(
 
 
 class _Heads:
-    """Accumulator of the products of all heads of one degree with the tails that may follow these heads."""
+    """Accumulator for the products of all heads of one degree with the tails that may follow them."""
 
     def __init__(self, n_features: int, degree: int, tail: int) -> None:
         self.d, self.tail = n_features, tail
@@ -122,7 +123,7 @@ class _Heads:
         self.products = [np.zeros((len(group), self._n_tails(int(group[:, -1].min())))) for group in self.groups]
 
     def add(self, columns: FloatArray, weighted: FloatArray, tails: FloatArray) -> None:
-        """Add a block of rows, given as features, features times the weights, and monomials of the tail degree."""
+        """Add a block of rows, given as features, weighted features, and monomials of the tail degree."""
         for group, product in zip(self.groups, self.products, strict=True):
             heads = weighted[group[:, 0]]
             for features in group.T[1:]:
@@ -130,7 +131,7 @@ class _Heads:
             product += heads @ tails[len(tails) - product.shape[1] :].T
 
     def moments(self) -> FloatArray:
-        """Return the products of each head with the tails that may follow the head, in the order of the heads."""
+        """Return each head's products with the tails that may follow it, in the order of the heads."""
         rows = {
             tuple(head): row[len(row) - self._n_tails(head[-1]) :]
             for group, product in zip(self.groups, self.products, strict=True)
@@ -139,13 +140,13 @@ class _Heads:
         return np.concatenate([rows[head] for head in sorted(rows)]) if rows else np.zeros(0)
 
     def _n_tails(self, feature: int) -> int:
-        """Return the number of tails that begin with this feature or with a later feature."""
+        """Return the number of tails that begin with this feature or a later one."""
         return n_monomials(self.d - feature, self.tail)
 
 
 @lru_cache(maxsize=16)
 def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp], ...]:
-    """List all monomials of a degree as rows of increasing features, in groups that end in neighboring features."""
+    """List all monomials of a degree as rows of nondecreasing features, in groups that end in neighboring features."""
     heads = np.array(list(combinations_with_replacement(range(n_features), degree)), np.intp).reshape(-1, degree)
     several = min(max(n_features // _SHARE_OF_FEATURES, _LEAST_FEATURES), _MOST_FEATURES)
     width = _FEATURES if degree == 1 else several
@@ -169,7 +170,7 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=16)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the positions, among the monomials of `degree`, of x_i times monomial j of the next lower degree."""
+    """Return the indices, among the monomials of `degree`, of x_i times monomial j of the next lower degree."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
     for _ in range(degree - 1):  # all monomials of the next lower degree, as rows of sorted indices
@@ -200,10 +201,10 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
-    """Return the lexicographic positions of the monomials, in the order of storage (models/FORMAT.md).
+    """Return the lexicographic indices of the monomials, in storage order (models/FORMAT.md).
 
     Quadratic forms are stored in panels of eight rows, the triangle first. A part of higher degree is stored as a
-    sequence of parts of the next lower degree, one for each first variable.
+    sequence of parts of the next lower degree, one per first variable.
     """
     if degree > 2:
         parts, first = [], 0

@@ -26,21 +26,20 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors bound the rounding of float64 sums over support vectors, and the errors of the source's coefficients.
-    There are errors of the constant, of the linear term (Euclidean norm) and of the quadratic term (Frobenius norm of
-    the symmetric matrix).
+    The errors bound the rounding of float64 sums over support vectors and the errors of the source's coefficients: in
+    the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of the symmetric matrix).
     """
 
     constants: FloatArray  # (n_decisions,), including the intercepts
     linear: FloatArray  # (n_decisions, n_features)
-    triangle: FloatArray | None  # (n_decisions, d (d + 1) / 2), by rows, off-diagonal doubled; None for degree 1
+    triangle: FloatArray | None  # (n_decisions, d (d + 1) / 2), by rows, off-diagonals doubled; None for degree 1
     constant_errors: FloatArray  # (n_decisions,)
     linear_errors: FloatArray
     quadratic_errors: FloatArray
 
     @property
     def is_finite(self) -> bool:
-        """Whether every number fits into float64."""
+        """True if every value is finite."""
         parts = (self.constants, self.linear, self.constant_errors, self.linear_errors, self.quadratic_errors)
         return all(np.isfinite(part).all() for part in (*parts, *([] if self.triangle is None else [self.triangle])))
 
@@ -54,9 +53,9 @@ def is_cheaper(model: KernelModel) -> bool:
 
 
 def sum_up(model: KernelModel) -> PolynomialForm:
-    """Compute the quadratic form of a model with a polynomial kernel of degree 1 or 2.
+    """Compute the linear or quadratic form of a model with a polynomial kernel of degree 1 or 2.
 
-    A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order. Raises
+    A sum of n_sv products with up to three factors each has at most n_sv + 20 roundings, in any order. Raises
     UnsupportedModelError if the degree is higher, or if there are too many features for a quadratic form.
     """
     if model.degree > MAX_FORM_DEGREE:
@@ -78,7 +77,7 @@ def sum_up(model: KernelModel) -> PolynomialForm:
             coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
-                # The vectors are multiplied by gamma, because gamma^2 may overflow even if the products with the
+                # The vectors are multiplied by gamma first, because gamma^2 may overflow even if the products with the
                 # vectors do not.
                 vectors: Any = model.support_vectors[first:last]  # sparse vectors stay sparse in a linear form
                 if is_quadratic:

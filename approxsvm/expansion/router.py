@@ -1,7 +1,7 @@
 """Two-level search for a center near a row.
 
-A row may be expanded about any center, and the choice only affects the size of the row's bound. Therefore the search
-need not be exact, and rounding errors in the search do no harm.
+A row may be expanded about any center, and the choice affects only the size of its bound. The search therefore need not
+be exact, and its rounding errors do no harm.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _BLOCK_ELEMENTS: Final = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Two-level search for a nearby center: the nearest group, then the nearest center in the list of this group."""
+    """Two-level search for a nearby center: the nearest group, then the nearest center in its list."""
 
     reference: npt.NDArray[np.float32]  # (n_features,): a point near the data, subtracted before distances are computed
     groups: npt.NDArray[np.float32]  # (n_groups, n_features): points of the first level
-    members: tuple[npt.NDArray[np.uint32], ...]  # centers of each group, increasing, never empty; lists may overlap
+    members: tuple[npt.NDArray[np.uint32], ...]  # each group's centers, ascending, never empty; lists may overlap
     metric: FloatArray  # (n_features,): weight of each feature's squared difference
 
 
 def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the position of a nearby center for each row (n_rows, n_features); any center for non-finite rows."""
+    """Return the index of a nearby center for each of the rows (n_rows, n_features); any center for non-finite rows."""
     search = Search(router.reference, router.metric)
     group = search.nearest(rows, router.groups)
     nearest = np.empty(len(group), np.intp)
@@ -53,7 +53,7 @@ class Search:
     metric: FloatArray
 
     def nearest(self, rows: Rows, points: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
-        """Return the position of the nearest point for each row, computed with scalar products."""
+        """Return the index of the nearest point for each row, computed with inner products."""
         origin = self.reference.astype(np.float64)
         shifted = points.astype(np.float64) - origin
         weighted = shifted * self.metric

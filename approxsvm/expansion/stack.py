@@ -1,4 +1,4 @@
-"""Expansions of one decision function about many centers, with certificates, and the choice of methods for norms."""
+"""Certified expansions of one decision function about many centers, and the choice of methods for norms."""
 
 from __future__ import annotations
 
@@ -39,42 +39,41 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
 # Limits on the number of operations (about 4e10 per second and core) for norms of degrees above the expansion's degree:
-# the usual limit, and a higher limit for the first of these norms if the usual limit is too low.
+# the usual limit, and a higher one for the first of these norms if the usual one is too low.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
-# Work that one core does in a second.
+# Work that one core does per second.
 WORK_PER_SECOND: Final = 4e10
-# Moments replace affordable powers of the Gram matrix if these powers take at least this many times the moments' work.
+# Moments replace affordable powers of the Gram matrix if the powers take at least this many times as much work.
 _CHEAPER: Final = 4.0
 # Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
-# bounds; for large models, this must hold on average over a share of the centers, the second factor. Unknown norms are
-# assumed to be sums of absolute values times the third factor.
+# bounds; for large models, this must hold on average over a fraction of the centers, the second factor. Unknown norms
+# are estimated as sums of absolute values times the third factor.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
 # Moments are recomputed in float64 if the error of the float32 moments exceeds this fraction of the largest norm.
 _IMPRECISE: Final = 0.002
-# Maximum number of moments of one center, because every thread keeps the moments of one center in memory.
+# Maximum number of moments per center, because every thread keeps one center's moments in memory.
 _MOST_MOMENTS = 1 << 22
-# 2 gamma ||z - center||^2 of a typical row near a center.
+# 2 gamma ||z - center||^2 for a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
-# Maximum size in bytes of the sums that are kept for later expansions.
+# Maximum size, in bytes, of the sums kept for later expansions.
 _MOST_KNOWN = 256 << 20
 
 
 class KnownSums:
     """Cache of the sums over a model's support vectors, for later expansions about the same centers.
 
-    The planner tries some centers at several degrees in turn, and finally all centers are expanded. Sums over the
-    kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses a
-    cached sum only if it would compute the same sum, so the last bits of an expansion do not depend on earlier
-    expansions.
+    The planner tries some centers at several degrees in turn, and finally expands all centers. Sums over the kernel
+    matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses a cached
+    sum only if it would compute exactly the same one, so its last bits do not depend on earlier expansions.
     """
 
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
-        # Estimated work so far, in the unit of the class `Work`: for W, which all expansions need, and for other sums.
+        # Estimated work so far, in the unit of `Work`: for W, which all expansions need, and for other sums.
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
@@ -93,11 +92,11 @@ class _Moments(NamedTuple):
     """Moments about one center, by degree."""
 
     sums: list[FloatArray]
-    in_float64: int  # number of degrees, from 0 on, whose moments were added up in float64
+    in_float64: int  # number of degrees, starting at 0, whose moments were summed in float64
 
 
 class _OfFunction:
-    """Sums of one decision function, by the bytes of the center; a single center needs no contracted norms."""
+    """Sums for one decision function, keyed by the center's bytes; a single center needs no contracted norms."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
@@ -106,7 +105,7 @@ class _OfFunction:
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:
-        """Return whether these arrays fit into the cache; if so, add the arrays' size to the total."""
+        """Return whether these arrays fit into the cache; if so, add their size to the total."""
         n_bytes = sum(array.nbytes for array in arrays if array is not None)
         if self._n_bytes + n_bytes > _MOST_KNOWN:
             return False
@@ -128,19 +127,19 @@ def expand_and_certify(
     of_centers: int | None = None,
     most_work: float = USUAL_WORK,
 ) -> tuple[Expansions, Certificates]:
-    """Expand a decision function about centers, and bound the errors of the expansions.
+    """Expand a decision function about centers, and bound the expansion errors.
 
-    `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, because
-    this function starts its own threads; the result does not depend on the number of threads. `centers`, (n_centers,
-    n_features) in float32, may be any points, but every row should be near a center. The bounds are optimized for
-    `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, which are increasing
-    columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
-    form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
-    completed fraction of the work, from 0 to 1. `known` contains the sums of other expansions of the model, and this
-    call adds new sums to `known`. If the centers are only part of a larger number of centers, `of_centers` is the
-    larger number, and norms are computed as for all centers. The smaller `most_work` is, in the unit of the class
-    `Work`, the fewer norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion
-    would not fit in memory.
+    `decision` is the function's index in ``model.intercept``. The caller must limit BLAS to one thread, because this
+    function starts its own threads; the result does not depend on their number. `centers`, of shape (n_centers,
+    n_features) in float32, may be any points, but every row should be near one. The bounds are optimized for
+    `typical_s`, of shape (n_centers,): 2 gamma ||z - center||^2 for typical rows. With `varying`, column indices in
+    increasing order, the expansions are valid for rows that agree with the center in all other features. `directions`
+    requests the form G, which takes a row's direction into account and exists only for degree 2. `progress` is called
+    with the completed fraction of the work, from 0 to 1. `known` contains the sums of other expansions of the model,
+    and this call adds new ones to it. If the centers are only some of a larger set, `of_centers` is the size of that
+    set, and norms are computed as for all its centers. The smaller `most_work` is, in the unit of `Work`, the fewer
+    norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion would not fit in
+    memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -263,7 +262,7 @@ def _sums_over_kernel(
     mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W, unless W is known, and the energies of these centers (on slices, from another kernel matrix)."""
+    """Compute W, unless it is known, and these centers' energies (on slices, from another kernel matrix)."""
     whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
@@ -322,7 +321,7 @@ def work_of(
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
-    """Return the range of the decision values at the support vectors; 0 if the range overflows."""
+    """Return the range of the decision values at the support vectors; 0 if it overflows."""
     function = DecisionFunction(model, decision)
     if function.n_sv == 0:
         return 0.0
@@ -367,7 +366,7 @@ def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: floa
 
 
 def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> int:
-    """Return the degree of moments that probably makes energies unnecessary, if this is cheaper; otherwise `last`."""
+    """Return the degree of moments that probably makes energies unnecessary, if that is cheaper; otherwise `last`."""
     for m in range(last, LAST_DEGREE + 1):
         if m > last and not _may_replace_energies(point.function.n_sv, point.function.n_features, last, m - last):
             break
@@ -385,9 +384,9 @@ def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool
 
 
 def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
-    """Return the centers whose bounds the energies could reduce noticeably.
+    """Return the centers whose bounds could be reduced noticeably by energies.
 
-    For a large model, a pass takes long, so energies are omitted if only few centers need energies.
+    For a large model, a pass takes long, so energies are omitted if only a few centers need them.
     """
     shares = np.array(
         [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]
@@ -399,7 +398,7 @@ def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typic
 
 
 def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
-    """Return the bound from the triangle inequality at a distance s, relative to the bounds of the other parts."""
+    """Return the triangle-inequality bound, at a squared distance s, relative to the bounds on the other parts."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
         for k, sharpened_sq in sums.sharpened_sq.items():
@@ -409,14 +408,14 @@ def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
 
 
 def _tail(tails: FloatArray, first: int, s: float) -> float:
-    """Return the bound at a distance s from the triangle inequality, on the parts from degree `first` on."""
+    """Return the triangle-inequality bound, at a squared distance s, on the parts of degrees `first` and higher."""
     factors = (float(_native.remainder_factor(first, theta, s)) for theta in CONTRACTIONS)
     return min(float(tail) * factor for tail, factor in zip(tails, factors, strict=True))
 
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
-    """Return the bound at a distance s on the parts above `degree` that have these N_k^2."""
-    s = min(s, 700.0)  # greater distances do not change the result, and powers could overflow
+    """Return the bound, at a squared distance s, on the parts above `degree`, given their N_k^2."""
+    s = min(s, 700.0)  # larger distances do not change the result, and their powers could overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 
@@ -455,7 +454,7 @@ def _from_gram(
 def _one_pass_only(n_sv: int, d: int, degree: int) -> bool:
     """Return whether the norms about a single center are computed in one pass over all pairs of support vectors.
 
-    One pass is used for huge models, unless moments of degree 4 or higher take much less work. G, which starts with
+    One pass is used for huge models, unless moments of degree 4 or higher take much less work. G, which starts at
     degree 3, then bounds each G_k.
     """
     last = max(degree + 1, 4)
@@ -518,7 +517,7 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _
 
 
 def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
-    """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums of `tails_of`, unrounded.
+    """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums from `tails_of`, not rounded.
 
     The first array contains (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
     """

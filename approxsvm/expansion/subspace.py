@@ -1,14 +1,14 @@
-"""Kernel sums on a low-dimensional subspace, and bounds on the distance of these sums from the whole decision function.
+"""Kernel sums on a low-dimensional subspace, and bounds on their distance from the whole decision function.
 
 Fix a center and an orthonormal basis P of a subspace. The coordinates of a row in the subspace are y = P' (z - center)
-sqrt(2 gamma), and the residual v is the component of (z - center) sqrt(2 gamma) orthogonal to the subspace. With y_i
-and v_i of the support vectors, s = ||v||^2 and K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is the product of a
-kernel on the subspace and a kernel on the residual:
+sqrt(2 gamma), and the residual v is the component of (z - center) sqrt(2 gamma) orthogonal to the subspace. Let y_i and
+v_i be the support vectors' coordinates and residuals, s = ||v||^2 and K(y_i, y) = exp(-||y_i - y||^2 / 2). The kernel
+is the product of a kernel on the subspace and one on the residual:
 
     f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,
     c_i = a_i exp(-||v_i||^2 / 2)
 
-f_0 is a kernel sum over few coordinates, with coefficients that decay with the distance of support vectors from the
+f_0 is a kernel sum in few coordinates, with coefficients that decay with the support vectors' distance from the
 subspace. The other f_b are bounded by Cauchy-Schwarz in the tensor product of two spaces: the space of K, where K(y, .)
 has norm 1, and the space of b-fold tensors. For b = 1, 2, 3, one factor v is excluded from Cauchy-Schwarz, and the
 bound assumes the worst direction of v:
@@ -18,29 +18,28 @@ bound assumes the worst direction of v:
     sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
 
 P is the regularized incomplete gamma function; it bounds the sum because the phi_b^2 are Poisson probabilities. The sum
-of these parts is at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and
-its projection in the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is
-also at most W.
+of the f_b with b >= 1 is at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance, in the
+kernel's space, between z and its projection. The function on the subspace equals the whole function where v = 0, so its
+norm is also at most W.
 
 The basis, which determines the size of these bounds, consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
-x_i x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
-handwritten digits, 32 such coordinates certify 71 to 92 % of the rows, while 32 principal components of the rows
-certify 2 to 42 %.
+x_i x_j', summed over the functions that share the basis: the directions in which they vary most. For handwritten
+digits, 32 such coordinates certify 71% to 92% of the rows, while 32 principal components of the rows certify 2% to 42%.
 
-Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
+Every bound is rounded up. Let u64 = 2^-53, and let rho be the largest ||x_i - center|| sqrt(2 gamma).
 
 * P is the orthonormal matrix nearest to the computed matrix; the computed P'P - I bounds their distance. Rows are
-  projected by the stored basis, which is in float32; the skew is the distance of the stored basis from P.
-* The error of y_i and v_i is at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
-* c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
+  projected with the stored float32 basis; the skew is its distance from P.
+* The errors of y_i and v_i are at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
+* c_i, K and their products inherit a relative error from the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
   Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
   H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
-* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. The error of T^2 is the sum of sum_ij |a_i a_j| K(x_i,
-  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g exceeds 2^-8, no norms are
+* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is at most g + 2 rho e + (n_sv + 100) u64
+  times the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these terms, sum_b m_b^2 / b!. If g exceeds 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
-  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
-  correspondingly for later products, in total at most 64 (d + 8) u64 ||H||_F^8.
+  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2. With the
+  corresponding errors of later products, the total is at most 64 (d + 8) u64 ||H||_F^8.
 * W^2 has the same error as in certificate.py, and A1 replaces W if rounding errors exceed the distances.
 """
 
@@ -62,21 +61,21 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
-# Number of degrees in the residual that have separate norms.
+# Number of degrees in the residual with separate norms.
 N_DEGREES: Final = 3
 # Maximum number of support vectors from which a basis is computed; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
-# Maximum number of support vectors for eigenvalues of H_3; with more vectors, or several functions, the trace of H_3
-# replaces its largest eigenvalue.
+# Maximum number of support vectors for computing eigenvalues of H_3; with more vectors, or several functions, the trace
+# of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
-# Number of rows of a matrix over pairs of support vectors that are computed at the same time.
+# Number of rows per strip of a matrix over pairs of support vectors.
 _ROWS: Final = 512
-# Smaller entries of orthonormal vectors, and smaller coordinates, become zero, because subnormal numbers are slow to
+# Smaller entries of orthonormal vectors and smaller coordinates are set to zero, because subnormal numbers are slow to
 # multiply.
 _NOTHING: Final = 2.0**-64
-# Largest error of exp's argument that may be used as the relative error of the value of exp.
+# Largest error of exp's argument that may be used as the relative error of its value.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Value that replaces a norm that overflows; the bound with W then applies.
+# Value that replaces an overflowing norm; the bound with W then applies.
 _UNKNOWN: Final = 1e300
 # Largest slope of exp(-r^2 / 2): gaussian_slope(0.5), rounded up.
 _SLOPE: Final = 0.6066
@@ -87,49 +86,48 @@ class Residual:
     """Norms of one decision function for a given number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # bound on the change of any value by the rounding of coordinates and coefficients
+    value_error: float  # bound on the change of any value due to rounded coordinates and coefficients
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceStage:
-    """Kernel sums of the functions of a group, for a given number of coordinates."""
+    """Kernel sums of a group's functions, for a given number of coordinates."""
 
     n_coordinates: int
-    own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors that all functions share
+    own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors shared by all functions
     others: npt.NDArray[np.float32]  # (n_others,): coefficients of the other support vectors, function by function
-    known: tuple[Residual, ...]  # norms of each function
+    known: tuple[Residual, ...]  # each function's norms
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """Decision functions of a class's pairs, or the only decision function, with a subspace for these functions."""
+    """Decision functions of a class's pairs, or the only decision function, with a subspace for them."""
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
     skew: float  # distance of the stored basis from an orthonormal basis
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): numbers of shared support vectors and of each function's others
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's others
     vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
     stages: tuple[SubspaceStage, ...]  # in increasing order of the number of coordinates
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Support vectors and coefficients of the functions of a group.
+    """Support vectors and coefficients of a group's functions.
 
-    `own` contains the positions of the support vectors that all functions share: the support vectors of a class, or the
-    support vectors with a positive coefficient. `others` contains, for each function, the positions of the function's
-    other support vectors.
+    `own` contains the indices of the support vectors shared by all functions: the support vectors of a class, or those
+    with a positive coefficient. `others` contains, for each function, the indices of its other support vectors.
     """
 
     own: npt.NDArray[np.intp]
     own_coef: FloatArray  # (n_forms, n_own)
     others: tuple[npt.NDArray[np.intp], ...]
     others_coef: tuple[FloatArray, ...]
-    decisions: tuple[int, ...]  # positions of the functions in ``model.intercept``
+    decisions: tuple[int, ...]  # indices of the functions in ``model.intercept``
 
     @classmethod
     def of(cls, model: KernelModel) -> list[Lists]:
-        """Create the lists of each class, or of the only decision function."""
+        """Create the lists for each class, or for the only decision function."""
         n = len(model.labels)
         if model.n_decisions == 1:
             coef = model.dual_coef[0]
@@ -157,31 +155,31 @@ class Lists:
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
-        """Number of shared support vectors, then the number of other support vectors of each function."""
+        """Number of shared support vectors, then each function's number of other support vectors."""
         return np.array([len(self.own), *map(len, self.others)])
 
     @property
     def members(self) -> npt.NDArray[np.intp]:
-        """Positions of all support vectors, list by list."""
+        """Indices of all support vectors, list by list."""
         return np.concatenate([self.own, *self.others])
 
     def form(self, f: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """Return the support vectors of one function, as positions in `members`, and the coefficients."""
+        """Return one function's support vectors, as indices into `members`, and its coefficients."""
         starts = np.cumsum(self.counts)
         places = np.concatenate([np.arange(len(self.own)), np.arange(starts[f], starts[f + 1])])
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have the same sign; sums then give sums of absolute values."""
+        """Return whether each list's coefficients have the same sign; their sums then yield sums of absolute values."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
 
 class GroupInSubspace:
-    """Support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for the functions.
+    """A group's support vectors relative to the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
 
-    The model is Gaussian. If the basis is computed from only some support vectors, `random_state` breaks ties between
-    support vectors of equal weight.
+    The model must be Gaussian. If the basis is computed from only some of the support vectors, `random_state` breaks
+    ties between equal weights.
     """
 
     def __init__(
@@ -235,8 +233,8 @@ class GroupInSubspace:
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
         """Compute coefficients and norms for the first coordinates of the basis; `in_order` does not affect the result.
 
-        Returns None if the coefficients exceed float32, or if support vectors are so far from the center that rounding
-        errors exceed the distances between support vectors.
+        Returns None if coefficients are too large for float32, or if support vectors are so far from the center that
+        rounding errors exceed the distances between them.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
@@ -278,7 +276,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """Return a model of the only function on the subspace of a stage, without the intercept."""
+        """Return a model of the only function on a stage's subspace, without the intercept."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -297,7 +295,7 @@ class GroupInSubspace:
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
 
     def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
-        """Compute the first coordinates of rows, which are given relative to the center."""
+        """Compute the first coordinates of rows given relative to the center."""
         coordinates: FloatArray = rows @ self.basis[:, :n_coordinates]
         return coordinates
 
@@ -307,7 +305,7 @@ class GroupInSubspace:
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """Return the group as the artifact stores it, with the coordinates of the last stage."""
+        """Return the group as stored in an artifact, with the last stage's coordinates."""
         k = stages[-1].n_coordinates
         vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -315,11 +313,11 @@ class GroupInSubspace:
     def judged(
         self, stage: SubspaceStage, rows: FloatArray, expanded: tuple[FloatArray, FloatArray] | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield the values of each function, without the intercept, and approximate error bounds.
+        """Yield each function's values, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. The bounds only estimate float32 rounding. They are not proven, but show which
-        stages are worthwhile. `expanded`, an expansion of the function on the subspace with its bounds, can replace the
-        sums.
+        Rows are given relative to the center. The bounds only estimate float32 rounding: they are not proven, but show
+        which stages are worthwhile. `expanded`, the values and bounds of an expansion of the function on the subspace,
+        can replace the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
@@ -345,7 +343,7 @@ class GroupInSubspace:
 
 
 class _Pairs:
-    """Sums over all pairs of support vectors of one function, strip by strip, and norms computed from these sums."""
+    """Sums over all pairs of one function's support vectors, strip by strip, and norms computed from these sums."""
 
     def __init__(
         self,
@@ -367,7 +365,7 @@ class _Pairs:
     def sum_up(self, n_sharp: int, in_order: InOrder) -> None:
         """Compute the sums, with matrices for the first `n_sharp` degrees; the results do not depend on `in_order`."""
         n_sv, d = self._v.shape
-        # Rotate the residuals to a smaller basis if they do not span the whole space; inner products stay the same.
+        # Rotate the residuals to a smaller basis if they do not span the whole space; inner products are preserved.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * UNIT64
         self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
@@ -389,7 +387,7 @@ class _Pairs:
                 np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
                 kernel *= self._faded[mine, np.newaxis]
                 kernel *= self._faded
-                # Terms of the tail are e^r times coefficients that may underflow, so the tail is computed as a
+                # The tail's terms are e^r times coefficients that may underflow, so the tail is computed as a
                 # difference.
                 tail = total_sq - float((kernel * (1.0 + r * (1.0 + r * (0.5 + r / 6.0)))).sum())
                 matrices = np.empty_like(self._matrices)
@@ -416,7 +414,7 @@ class _Pairs:
         return self._unit * min(upper, moduli) * (1 + 1e-12)
 
     def norms(self) -> FloatArray:
-        """Return N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` for a norm that overflows."""
+        """Return N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` for an overflowing norm."""
         n_sv, found = len(self._coef), []
         lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
         off = self._off + self._rotated * float(lengths.max(initial=0.0))

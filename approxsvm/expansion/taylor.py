@@ -5,8 +5,8 @@ With xt_i = x_i - center, u = z - center and w_i = a_i exp(-gamma ||xt_i||^2),
     sum_i a_i K(x_i, z) = exp(-gamma ||u||^2) sum_i w_i exp(2 gamma xt_i.u),
 
 where the exponential on the right is replaced by its Taylor polynomial 1 + x + x^2 / 2 + ... (Claesen et al. 2014, Eq.
-3.8, uses degree 2 and the origin as center). A shift of both arguments by the same vector does not change the kernel,
-so the center may be any point; a center near the data is best.
+3.8, uses degree 2 and the origin as center). Shifting both arguments by the same vector does not change the kernel, so
+the center may be any point; a center near the data is best.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_FEATURES_DEGREE_2 = 11_585
 
 @dataclass(frozen=True, eq=False)
 class Expansions:
-    """One decision function about n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
+    """Decision function expanded about n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
     ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), contains the coefficients of the monomials of
     degree k in u = z - center, in lexicographic order. For i < j, the coefficient of u_i u_j is twice an element of the
@@ -69,13 +69,13 @@ def moments_about(
     least: int = 0,
     dtype: npt.DTypeLike = np.float64,
 ) -> list[FloatArray]:
-    """Compute sum_i w_i xt_i^alpha for every monomial of degree `least` to `degree`, in scaled coordinates."""
+    """Compute sum_i w_i xt_i^alpha for all monomials of degrees `least` through `degree`, in scaled coordinates."""
 
     def weighted() -> Iterator[tuple[FloatArray, FloatArray]]:
         for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree, dtype)):
             rows = block * function.scale
             weights = function.coef[first : first + len(rows)] * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows))
-            if not weights.all():  # the weights of such rows underflow, and powers of such rows could overflow
+            if not weights.all():  # some weights underflow; powers of their rows could overflow
                 rows, weights = rows[weights != 0.0], weights[weights != 0.0]
             if len(rows):
                 yield rows, weights
@@ -84,7 +84,7 @@ def moments_about(
 
 
 def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:
-    """Compute the coefficients of monomials in u from the moments, one array for each degree from 0 on."""
+    """Compute the coefficients of the monomials in u from the moments, one array per degree, starting at 0."""
     coefficients = []
     for k, moment in enumerate(sums):
         part = moment * inverse_factorials(function.n_features, k) if k > 1 else moment.copy()
@@ -97,11 +97,11 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
     """Return the mean of the support vectors, or the origin, as float32.
 
-    Raises UnsupportedModelError if the mean does not fit into float32.
+    Raises UnsupportedModelError if the mean overflows float32.
     """
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
-    scale = 1.0 / model.n_sv  # rows are scaled before the sum, which could overflow
+    scale = 1.0 / model.n_sv  # rows are scaled first, because their sum could overflow
     if isinstance(model.support_vectors, np.ndarray):
         mean: FloatArray = np.sum([(rows * scale).sum(axis=0) for _, rows in _dense_blocks(model)], axis=0)
     else:
@@ -118,14 +118,14 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
 
 
 def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
-    """Yield blocks of the support vectors as dense rows, each with the position of its first vector."""
+    """Yield blocks of the support vectors as dense rows, each with the index of its first vector."""
     block = max(1, _BLOCK_BYTES // (8 * model.n_features))
     for first in range(0, model.n_sv, block):
         yield first, model.dense_support_vectors(first, min(first + block, model.n_sv))
 
 
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Return the largest ||x_i - center|| and the largest ||x_i||, rounded up; infinite after an overflow."""
+    """Return the largest ||x_i - center|| and the largest ||x_i||, rounded up; infinite on overflow."""
     if model.n_sv and not isinstance(model.support_vectors, np.ndarray):
         return _sparse_sv_norms(model, center)
     largest = [0.0, 0.0]
@@ -138,7 +138,7 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
 
 
 def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Compute `sv_norms` from the non-zeros; a bound on the cancellation in each squared distance is added."""
+    """Compute `sv_norms` from the nonzeros, adding a bound on the cancellation error of each squared distance."""
     vectors: Any = model.support_vectors
     point = center.astype(np.float64)
     up = (model.n_features + 8) * 2.0 * UNIT64

@@ -1,11 +1,12 @@
 """Linear models on Taylor features, treated as expansions about the origin.
 
-The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. With the weights
-w_k of degree k and N_k = ||w_k||, the absolute value of the part of degree k is at most N_k phi_k(s), and the same
-bound holds for the sum of the absolute values of its terms. Rounding bounds of expansions (certificate.py) depend only
-on these norms. There is no truncation error.
+The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. Let w_k be the
+weights of degree k, and N_k = ||w_k||. The absolute value of the part of degree k is at most N_k phi_k(s), and so is
+the sum of the absolute values of its terms. The rounding bounds of expansions (certificate.py) depend only on these
+norms. There is no truncation error.
 
-The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2, the inequality
+Together, the features of all degrees form a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2, the
+inequality
 
     |f(z) - f(z')| <= W ||phi(z) - phi(z')||
 
@@ -28,16 +29,16 @@ from approxsvm.ir.taylor_model import TaylorModel
 
 
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
-    """Compute the coefficients of the polynomial, and the norms that bound the rounding errors.
+    """Compute the polynomial's coefficients and the norms that bound the rounding errors.
 
-    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
+    Each coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
     UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
     norms, total = model.norms, model.total
     parts, rounding = [], 0.0
-    with np.errstate(over="ignore", under="ignore"):  # an overflow is rejected below
+    with np.errstate(over="ignore", under="ignore"):  # overflows are rejected below
         for k, weights in enumerate(model.weights):
             rounding += (4 * k + 8) * UNIT64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
@@ -51,8 +52,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow changes a coefficient by less than 2^-1074, or in scaled coordinates by at most 2^600 times this
-        # number.
+        # An underflow changes a coefficient by less than 2^-1074, or in scaled coordinates by at most 2^600 times this.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.scale,

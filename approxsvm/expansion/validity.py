@@ -1,7 +1,7 @@
-"""Validity test of Claesen et al. 2014, which bounds the error of every expanded exponential.
+"""Validity test from Claesen et al. 2014, which bounds the error of every expanded exponential.
 
 Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each expanded
-exponential is then below 3.05 %. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
+exponential is then below 3.05%. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from approxsvm.system.options import one_of
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
-    """Return ||x - center|| of each row x, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
+    """Return ||x - center|| for each row x, of shape (n_rows,); sparse rows stay sparse. Default center: the origin."""
     if isinstance(X, np.ndarray):
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)
@@ -48,7 +48,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
     Returns
     -------
     float
-        1 / (4 max||x|| max||z||), Claesen et al. 2014, Eq. 3.11; infinite if all rows of `X` or of `X_test` equal the
+        1 / (4 max||x|| max||z||) (Claesen et al. 2014, Eq. 3.11); infinite if all rows of `X` or of `X_test` equal the
         center.
 
     Raises
@@ -75,7 +75,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _used_columns(*matrices: Any) -> list[Any]:
-    """Remove the columns that are zero in all sparse rows, because a file may have an arbitrary number of columns."""
+    """Remove columns that are zero in all sparse rows, because a file may have an arbitrary number of columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)

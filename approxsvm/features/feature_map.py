@@ -1,4 +1,4 @@
-"""Base class of the feature maps, and checks of their parameters."""
+"""Base class of feature maps, and checks of their parameters."""
 
 from numbers import Real
 from typing import Any, Final
@@ -12,7 +12,7 @@ from approxsvm.frames.rows import check_sparse
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Transformer of dense or sparse rows; float32 and float64 rows keep their dtype."""
+    """Transformer for dense or sparse rows; float32 and float64 rows keep their dtype."""
 
     def _rows(self, X: Any, reset: bool = False) -> Any:
         return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -25,7 +25,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def is_number(value: Any, kind: type) -> bool:
-    """Return whether a parameter is a number of the given kind; bool and NumPy's time spans do not count as numbers."""
+    """Return whether a parameter is a number of the given kind; bool and NumPy's timedelta do not count."""
     return isinstance(value, kind) and not isinstance(value, (bool, np.timedelta64))
 
 
@@ -34,7 +34,7 @@ _MOST_GAMMA: Final = 2.0**900
 
 
 def resolved_gamma(gamma: Any, rows: Any) -> float:
-    """Resolve `gamma` for these rows as SVC does; raise ValueError unless `gamma` is positive and at most 2^900."""
+    """Resolve `gamma` for these rows as SVC does; raise ValueError unless it is positive and at most 2^900."""
     if isinstance(gamma, str) and gamma in ("scale", "auto"):
         variance = 1.0
         if gamma == "scale":

@@ -7,8 +7,8 @@ the features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
-is the kernel without the terms of degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x||
-||y|| >= 2 gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
+is the kernel without its terms of degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x||
+||y|| >= 2 gamma |x.y|, the absolute value of the sum of the omitted terms is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
@@ -36,7 +36,7 @@ from approxsvm.frames.rows import chunks
 from approxsvm.ir.constants import UNIT32, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 
-# Higher degrees have too many monomials, and the underflow error in `truncation_bound` relies on this limit.
+# Higher degrees have too many monomials, and the underflow bound in `truncation_bound` relies on this limit.
 MAX_DEGREE: Final = 30
 _MOST_COLUMNS: Final = 2**63 - 1
 # Maximum error of a norm if the squares underflow.
@@ -44,12 +44,12 @@ _UNDERFLOWN: Final = 2.0**-500
 
 
 class TaylorFeatures(FeatureMap):
-    """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
+    """Weighted monomials whose inner products approximate the Gaussian kernel exp(-gamma ||x - y||^2).
 
-    A linear model on these features is a Gaussian times a polynomial. Such a model has the same form as the expansion
-    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; a row with n non-zeros has
-    C(n + degree, degree) non-zero features, and the time is proportional to this number. Features are computed in
-    float64 and returned in the dtype of the rows.
+    A linear model on these features is a Gaussian times a polynomial. It has the same form as an SVM's expansion about
+    the origin, but is trained directly. Sparse rows yield sparse features; a row with n nonzeros has C(n + degree,
+    degree) nonzero features, and the time is proportional to this number. Features are computed in float64 and returned
+    in the rows' dtype.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class TaylorFeatures(FeatureMap):
     Attributes
     ----------
     gamma_ : float
-        Value of `gamma` for the rows that were passed to `fit`.
+        Value of `gamma` resolved for the rows passed to `fit`.
     degree_ : int
         Value of `degree` when `fit` was called.
     n_output_features_ : int
@@ -69,7 +69,7 @@ class TaylorFeatures(FeatureMap):
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns that were passed to `fit`; only defined if all names are strings.
+        Column names seen during `fit`; defined only if all of them are strings.
 
     Notes
     -----
@@ -143,12 +143,12 @@ class TaylorFeatures(FeatureMap):
         -------
         ndarray or CSR matrix of shape (n_rows, n_output_features_)
             Dense or sparse like `X`, with the dtype of `X` if `X` is float32 or float64. Each sparse row stores its
-            features in increasing order of columns; column indices are int64 if int32 is too small.
+            features in increasing column order; column indices are int64 if int32 is too small.
 
         Raises
         ------
         InputError
-            `X` is invalid, or the features do not fit into the memory of this machine.
+            `X` is invalid, or the features do not fit into this machine's memory.
         """
         check_is_fitted(self)
         rows = self._rows(X)
@@ -188,7 +188,7 @@ class TaylorFeatures(FeatureMap):
         return features
 
     def truncation_bound(self, X: Any, Y: Any = None) -> FloatArray:
-        """Bound the error of inner products of features as approximations of the kernel, including rounding errors.
+        """Bound the errors of the features' inner products as approximations of the kernel, including rounding errors.
 
         Parameters
         ----------
@@ -199,13 +199,15 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         ndarray of shape (n_rows, n_others), float64
-            Upper bound on |features of x . features of y - exp(-gamma ||x - y||^2)|, for the features that `transform`
-            returns for rows of the same dtype, and for the inner product over the real numbers. The bound depends only
-            on the norms of the rows, so it holds for all rows with these norms.
+            Upper bound on |features of x . features of y - exp(-gamma ||x - y||^2)|, for the features returned by
+            `transform` for rows of the same dtype, and for the inner product in real arithmetic. The bound depends only
+            on the rows' norms, so it holds for all rows with these norms.
 
-        Notes ----- A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features +
-        2) u gamma ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the
-        normal range of float64, rounding is not relative; because degrees are at most 30, this rounding adds less than
+        Notes
+        -----
+        A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of at most
+        (n_features + 2) u gamma ||x||^2. Inner products of the features' absolute values are at most 1. Below the
+        normal range of float64, rounding errors are not relative; because degrees are at most 30, they add less than
         2^-900 per feature.
         """
         check_is_fitted(self)
@@ -235,7 +237,7 @@ class TaylorFeatures(FeatureMap):
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns. Default: the names that were passed to `fit`, or x0, x1, ...
+            Column names. Default: the names seen during `fit`, or x0, x1, ...
 
         Returns
         -------
@@ -275,7 +277,7 @@ def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> Fl
 
 
 def _numbers_of_monomials(n: int, degree: int) -> npt.NDArray[np.int64]:
-    """Return the number of monomials of each degree in 0, 1, ..., n variables, shape (degree + 1, n + 1)."""
+    """Return the number of monomials of each degree in 0, 1, ..., n variables, of shape (degree + 1, n + 1)."""
     numbers = np.ones((degree + 1, n + 1), np.int64)
     numbers[1:, 0] = 0
     for k in range(1, degree + 1):
@@ -318,7 +320,7 @@ def _norms(rows: Any) -> tuple[FloatArray, int]:
 
 
 def _check_memory(n_bytes: int, n_rows: int, n_features: int) -> None:
-    """Raise InputError if an array would exceed the memory of this machine; no check if the size is unknown."""
+    """Raise InputError if an array would exceed this machine's memory; do nothing if its size is unknown."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names:
         return

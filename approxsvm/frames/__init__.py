@@ -1,1 +1,1 @@
-"""Rows in users' containers (arrays, data frames, mappings, strings), checked and converted to numbers."""
+"""Rows in user-provided containers (arrays, data frames, mappings, strings), checked and converted to numbers."""

@@ -17,7 +17,7 @@ from approxsvm.frames.dtypes import frame_dtypes
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import NONE, is_nan
 
-# Names of a model's features, in the order of the features; None for unused features.
+# Names of a model's features, in feature order; None for unused features.
 Features = tuple[str | None, ...]
 Tell = Callable[[str], None]
 
@@ -28,13 +28,13 @@ _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 # Lower-case names of date, time and duration dtypes in NumPy, pandas, Polars and Arrow.
 _TIME_DTYPES = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
-_FEW_NAMES = 3  # names shown of a longer list
+_FEW_NAMES = 3  # number of names shown from a longer list
 # Attributes with the names of a row's values: in mappings and Series, in named tuples, and in Spark rows.
 _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
-# All integers up to this number can be stored as float64.
+# All integers of at most this magnitude are exact in float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
-# Values that NumPy converts to floats although the values are not real numbers: durations, and complex numbers
+# Values that NumPy may convert to floats although they are not real numbers: dates, durations and complex numbers.
 _NOT_REAL = (np.datetime64, np.timedelta64, complex, np.complexfloating)
 
 
@@ -50,10 +50,10 @@ def choose_columns(
     """Choose the feature columns of a table from its column names.
 
     `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
-    only one feature. `others` lists columns that are not features, unless the model's names include these columns.
-    `generated` states that the reader generated the column names, because the table has none. The function `tell` is
-    called with a sentence if columns are taken by position. Raises InputError, which names the columns, if columns are
-    missing, duplicated, too few or too many, or if numbered columns are incomplete or out of order.
+    only one feature. `others` lists columns that are not features, unless the model's names include them. `generated`
+    states that the reader generated the column names because the table has none. The function `tell` is called with a
+    sentence if columns are matched by position. Raises InputError, which names the columns, if columns are missing,
+    duplicated, too few or too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -77,7 +77,7 @@ def choose_columns(
 
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated: bool) -> tuple[str, ...]:
-    """Return all columns except `others`; raise InputError if names or numbers show that these are not the features."""
+    """Return all columns except `others`; raise InputError if names or numbers show that they are not the features."""
     known, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]
@@ -100,8 +100,8 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 def check_numbers(chosen: Sequence[str]) -> None:
     """Reject numbered names unless the numbers are complete and in order; x0, x2, x1 and id, x0, x1 are rejected.
 
-    Numbers from 2 that exceed the number of features, such as years, count as ordinary names. So do numbers that name
-    at most half of the features.
+    If the largest number exceeds the number of features, the names count as ordinary if all numbers are at least 2,
+    such as years, or if at most half of the names are numbered.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
@@ -131,7 +131,7 @@ def _sentence(chosen: Sequence[str], n: int, generated: bool) -> str:
 
 
 def warn(sentence: str, stacklevel: int = 1) -> None:
-    """Warn that columns are taken by position; `stacklevel` counts from the caller."""
+    """Warn that columns are matched by position; `stacklevel` counts from the caller."""
     warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
 
 
@@ -140,7 +140,7 @@ def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     counts = Counter(names)
     missing = [name for name in wanted if not counts[name]]
     if missing:
-        most = _MAX_NAMES_SHOWN if len(missing) <= _FEW_NAMES else _FEW_NAMES  # one of the names may be misspelt
+        most = _MAX_NAMES_SHOWN if len(missing) <= _FEW_NAMES else _FEW_NAMES  # one of the names may be misspelled
         raise InputError(f"there is no column {quoted(missing, ' and no ')}, only {quoted(names, most=most)}")
     twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
     if twice:
@@ -148,7 +148,7 @@ def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def quoted(names: Sequence[str], separator: str = ", ", most: int = _MAX_NAMES_SHOWN) -> str:
-    """Return names in quotes; of more than `most`, the first three and the number of the others."""
+    """Return quoted names; if there are more than `most`, the first three and the number of the others."""
     shown = names if len(names) <= most else names[:_FEW_NAMES]
     texts = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in shown)
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
@@ -179,7 +179,7 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
     """Convert rows to a container that scikit-learn accepts: record batches to Arrow tables, arrays to NumPy arrays.
 
     Raises InputError for structured arrays, and for arrays that NumPy cannot read, such as a tensor in GPU memory. If
-    `model` is given, there are two more checks. If the model has names, a list of rows with names is rejected, because
+    `model` is given, two more checks are made. If the model has names, a list of rows with names is rejected, because
     its columns would be matched by position. Frame columns that NumPy would convert to other numbers are rejected:
     dates, times, and Arrow dictionaries with nulls.
     """
@@ -228,7 +228,7 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 
     Unused columns are not read. Columns of a data frame are matched by name if the model has names. The function
     `as_numbers` converts the used columns to an array; strings are replaced by codes. Raises InputError for missing or
-    duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
+    duplicate columns, for the wrong number of columns, and for an unknown string that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -244,7 +244,7 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 
 
 def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
-    """Convert the values of one row to numbers, shape (1, n_columns); `places` are the positions of the used columns.
+    """Convert one row's values to numbers, of shape (1, n_columns); `places` are the indices of the used columns.
 
     Numbers keep their common NumPy `dtype`, unless the model has string columns, because numbers in a numeric array
     would be mistaken for codes.
@@ -256,12 +256,12 @@ def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
-    """Convert an array-like or a data frame to rows, with only NumPy.
+    """Convert an array-like or a data frame to rows, using only NumPy.
 
-    A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
-    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; the warning of
-    `choose_columns` has this `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the
-    columns differ from the model's.
+    A data frame must have the columns on which the model was fitted, in order, unless the source matches columns by
+    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
+    `stacklevel`, counted from the caller. Raises InputError if values are not numbers, or if the columns differ from
+    the model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
@@ -299,7 +299,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
 
 
 def real_rows(X: Any) -> Any:
-    """Return rows in any container, lists as arrays, after checking that NumPy converts no cell to another number.
+    """Return rows in any container, lists as arrays, after checking that NumPy converts no cell to a different number.
 
     Raises InputError for dates, durations and complex numbers.
     """
@@ -350,12 +350,12 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_numeric(X: Any) -> bool:
-    """Return whether X is a numeric array, which contains codes for strings; other containers contain strings."""
+    """Return whether X is a numeric array, which contains string codes; other containers contain strings."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Return rows from the used columns of a table, which are at the positions `places`; strings become codes."""
+    """Return rows from a table's used columns, at the indices `places`; strings are replaced by codes."""
     if _is_numeric(table):
         if isinstance(table, np.ndarray):
             check_exact(table, model)
@@ -376,7 +376,7 @@ def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable
 def _numbers(
     table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
-    """Convert numeric columns, as pairs (model column, position); InputError names the first non-numeric value."""
+    """Convert numeric columns, given as pairs (model column, index); InputError names the first non-numeric value."""
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     _check_missing(table, pairs, model)
     try:
@@ -449,7 +449,7 @@ def check_exact(rows: Any, model: RawColumns) -> None:
 
 
 def rounded(values: npt.NDArray[Any]) -> list[int]:
-    """Return the positions of the integers that float64 rounds."""
+    """Return the indices of the integers that float64 rounds."""
     if not _may_round(values.dtype):
         return []
     large = values > _LARGEST_EXACT
@@ -463,7 +463,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup can find a value as a float64: the value is no string, date or array, and fits."""
+    """Return whether a lookup can find a value as a float64: it is no string, date or array, and fits."""
     if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
         return False
     if isinstance(value, Integral):

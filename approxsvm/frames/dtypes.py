@@ -1,8 +1,8 @@
-"""Dtypes of rows that change the source's predictions, and the check for all functions that take rows.
+"""Row dtypes that would change the source's predictions, and a check for them used by every function that takes rows.
 
-scikit-learn computes in the dtype of the rows that it receives, and the compiled model reproduces the source for
-float64 rows. For rows of another dtype, predictions are the same, or are within a bound that includes float32
-operations, or the rows are rejected.
+scikit-learn computes in the dtype of the rows it receives, and the compiled model reproduces the source for float64
+rows. For rows of another dtype, predictions are the same, or are within a bound that includes float32 operations, or
+the rows are rejected.
 """
 
 import json
@@ -19,22 +19,22 @@ from approxsvm.system.error_state import in_own_error_state
 FLOAT32: Final = "float32"
 EXTENDED: Final = "extended"
 # Kinds of rows: float32; float16; 8- and 16-bit integers and bool; wider integers; longdouble; sparse rows of any
-# dtype; sparse rows of any dtype except float32; bool and unsigned integers, which some steps reject although these
-# steps accept other integers. All other rows are treated like dense float64 rows.
+# dtype; sparse rows of any dtype except float32; bool and unsigned integers, which some steps reject although they
+# accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
 # Kinds of values in object columns: values other than numbers and NaN, such as None, if the source does not treat None
-# as NaN; and values other than numbers and None, if None is the missing value of the column.
+# as NaN; and values other than numbers and None, if None is the column's missing value.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Names that differ from NumPy's names: Arrow's names, and Polars' names in lower case.
+# Dtype names that differ from NumPy's: Arrow's, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
 
-Columns = tuple[int, ...] | None  # positions of raw columns; None for all columns
+Columns = tuple[int, ...] | None  # indices of raw columns; None for all of them
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,13 @@ class Effect:
 class RowDtypes:
     """Effects of row dtypes other than float64 on the source.
 
-    The mapping `refused` contains, for each rejected kind of rows, the effect that causes the rejection. In the
+    The mapping `refused` contains, for each rejected kind of row, the effect that causes the rejection. In the
     `rounded` columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)
     rounded: Effect | None = None
-    # Whether the source reads each column of a data frame in the column's dtype, instead of a dtype common to all
-    # columns
+    # True if the source reads each data-frame column in its own dtype, instead of a dtype common to all columns.
     by_column: bool = False
 
     def __bool__(self) -> bool:
@@ -65,7 +64,7 @@ class RowDtypes:
 
     @classmethod
     def read(cls, content: bytes) -> "RowDtypes":
-        """Read the section "dtypes" of an artifact (models/FORMAT.md); raise ArtifactError if it is not valid."""
+        """Read an artifact's section "dtypes" (models/FORMAT.md); raise ArtifactError if it is not valid."""
         try:
             section = json.loads(content)
             refused = {kind: _effect(effect) for kind, effect in section["refused"].items()}
@@ -77,7 +76,7 @@ class RowDtypes:
             raise ArtifactError(f"section dtypes does not follow models/FORMAT.md: {error}") from None
 
     def written(self) -> bytes:
-        """Return the content of the section "dtypes" of an artifact."""
+        """Return the contents of an artifact's section "dtypes"."""
 
         def plain(effect: Effect | None) -> Any:
             return None if effect is None else {"step": effect.step, "columns": effect.columns}
@@ -109,9 +108,9 @@ class RowDtypes:
     ) -> bool:
         """Raise InputError if the source's predictions for columns of these dtypes differ from those for float64.
 
-        `positions` are the positions of the columns among the model's columns, None if unknown. `remedy` replaces the
-        usual advice for tables without astype. Returns whether the source may compute in float32, so that the core
-        needs float32 rows.
+        `positions` are the columns' indices among the model's columns, None if unknown. `remedy` replaces the usual
+        advice for tables without astype. Returns whether the source may compute in float32, so that the core needs
+        float32 rows.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
@@ -160,9 +159,9 @@ SAME: Final = RowDtypes()
 
 
 def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
-    """Convert rows that passed `check` for the core, to float32 if the source computes in float32.
+    """Convert rows that passed `check` for use by the core: to float32 if the source computes in float32.
 
-    Raises InputError if float32 cannot represent a number.
+    Raises InputError if float32 cannot represent a value.
     """
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows
@@ -186,7 +185,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
 
 @in_own_error_state
 def check_extended(rows: Any) -> None:
-    """Raise InputError for longdouble numbers that float64 would round."""
+    """Raise InputError for longdouble values that float64 would round."""
     stored = getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows
     if stored.dtype.kind == "f" and stored.dtype.itemsize > 8:
         rounded = np.isfinite(stored) & (stored.astype(np.float64) != stored)
@@ -206,7 +205,7 @@ def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """Convert a dtype of NumPy, pandas, Polars or Arrow to a NumPy dtype; object if the dtype is not numeric."""
+    """Convert a dtype of NumPy, pandas, Polars or Arrow to a NumPy dtype; object if it is not numeric."""
     if isinstance(dtype, np.dtype):
         return dtype
     for inside in ("numpy_dtype", "subtype", "value_type"):

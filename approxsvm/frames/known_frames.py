@@ -1,8 +1,8 @@
 """Data frames with known columns and dtypes: the core reads their columns in place.
 
-The general path (frames/columns.py) can convert all values, and converts the first frame with given columns and dtypes.
-The resulting layout is kept. Later frames with the same columns and dtypes are read column by column, and the core
-looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
+The general path (frames/columns.py), which can convert all values, converts the first frame with given columns and
+dtypes, and the frame's layout is kept. Later frames with the same columns and dtypes are read column by column, and the
+core looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
 """
 
 import math
@@ -43,7 +43,7 @@ def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _nati
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Columns and dtypes of a frame that the general path has accepted, and positions of the used columns."""
+    """Columns and dtypes of a frame accepted by the general path, and indices of the used columns."""
 
     kind: type
     layout: Callable[[Any], Any]
@@ -71,7 +71,7 @@ class KnownFrames:
         return None
 
     def learn(self, frame: Any, rows: Any) -> None:
-        """Keep the layout of a frame after the general path has converted the frame to these rows."""
+        """Keep the layout of a frame after the general path has converted it to these rows."""
         kind, names = type(frame), self._columns.names
         layout_of = _layout_of(kind)
         if layout_of is None or names is None or not isinstance(rows, np.ndarray):
@@ -102,7 +102,7 @@ class KnownFrames:
         return out
 
     def _takes_na(self, column: int, dtype: Any) -> bool:
-        """Return whether pandas.NA means NaN in a column of the model if the column has the given dtype."""
+        """Return whether pandas.NA means NaN in a column of the model with the given dtype."""
         if column in self._columns.texts:
             return column in self._columns.taking_na
         return dtype.kind in _PLAIN_KINDS
@@ -114,7 +114,7 @@ class KnownFrames:
             return self._make_reader().fill(column, values, out, none_is_null)
         if getattr(dtype, "kind", "O") not in _PLAIN_KINDS or getattr(dtype, "itemsize", 0) > 8:
             return False
-        if not isinstance(values, np.ndarray):  # an extension array of pandas
+        if not isinstance(values, np.ndarray):  # a pandas extension array
             if column in self._columns.looked_up or not hasattr(dtype, "numpy_dtype"):
                 return False
             values = values.to_numpy(np.float64, na_value=np.nan)
@@ -193,7 +193,7 @@ def _first(array: Any) -> Any:
 
 
 class _ByTypes:
-    """Layout of a frame that is recognised by its column labels and a few dtype objects."""
+    """Layout of a frame that is recognized by its column labels and a few dtype objects."""
 
     labels: Any
 

@@ -1,6 +1,6 @@
-"""scikit-learn's text vectorizers with common options, computed without scikit-learn; rows are bit for bit the same.
+"""scikit-learn's text vectorizers with common options, computed without scikit-learn; the rows are bit-identical.
 
-The native core finds and counts terms. The counts then go through scikit-learn's operations, in the same order.
+The native core finds and counts terms. scikit-learn's operations are then applied to the counts, in the same order.
 """
 
 import platform
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import ArtifactError
 
-# Patterns whose tokens are runs of word characters, with the length of the shortest run of each pattern.
+# Patterns whose tokens are runs of word characters, with each pattern's minimum run length.
 _RUNS: Final = {rf"{flag}\b{run}\b": size for flag in ("(?u)", "") for run, size in ((r"\w\w+", 2), (r"\w+", 1))}
 _FLOATS: Final = ("float64", "float32")
 _DTYPES: Final = (*_FLOATS, "int64", "int32")
@@ -26,7 +26,7 @@ _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # if a weight is larger, weight * count may be infinite in float32
 
 
-# Conditions for parameter values that the core implements and scikit-learn accepts
+# Conditions for parameter values that the core implements and scikit-learn accepts.
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
     "decode_error": lambda value: value in ("strict", "ignore", "replace"),
@@ -70,7 +70,7 @@ def side_by_side(rows: Sequence[CsrRows]) -> CsrRows:
 
 
 class UsualVectorizer:
-    """A vectorizer whose options the core implements, possibly followed by a TfidfTransformer."""
+    """A vectorizer whose options are implemented by the core, possibly followed by a TfidfTransformer."""
 
     def __init__(self, steps: Sequence[Mapping[str, Any]], width: int) -> None:
         first, options = steps[0], steps[0]["parameters"]
@@ -112,7 +112,7 @@ class UsualVectorizer:
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
         """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn cannot always hash.
 
-        Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's encoding.
+        Raises UnicodeDecodeError for bytes that are not in the vectorizer's encoding.
         """
         texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in documents]
         for function in self._prepare:

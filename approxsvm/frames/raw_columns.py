@@ -1,4 +1,4 @@
-"""Columns of raw rows, before any step of a pipeline, and the checks of their values."""
+"""Columns of raw rows, before any step of a pipeline, and checks of their values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from approxsvm.errors import InputError
 from approxsvm.frames.dtypes import NO_NUMBER, NOT_NONE
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_other_missing
 
-# Maximum number of characters of a value in a message.
+# Maximum number of characters of a value shown in a message.
 _MAX_CHARACTERS_SHOWN = 60
 
 
@@ -20,30 +20,29 @@ class RawColumns:
     """Columns that a model expects in raw rows."""
 
     n_columns: int
-    names: tuple[str, ...] | None  # column names with which the source was fitted
-    # shape (n_used,), increasing; positions of the columns on which predictions depend, by the value or by whether the
-    # value is NaN. All other columns are ignored.
+    names: tuple[str, ...] | None  # column names on which the source was fitted
+    # Indices, ascending and of shape (n_used,), of the columns on which predictions depend, by the value or by whether
+    # it is NaN. All other columns are ignored.
     used: npt.NDArray[np.intp]
-    # Whether the source's first step is a ColumnTransformer, which finds the columns of a data frame by name, in any
-    # order, and ignores other columns. Columns that the ColumnTransformer drops need not be numeric, and may be
-    # missing.
+    # True if the source's first step is a ColumnTransformer, which finds data-frame columns by name, in any order, and
+    # ignores other columns. Columns that it drops need not be numeric, and may be missing.
     by_column: bool
-    # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
+    # Indices, of shape (n_taking,), of used columns in which NaN is a valid value, such as an imputer's columns.
     takes_nan: npt.NDArray[np.intp]
-    # String columns by position. Numeric arrays contain the codes of the strings.
+    # String columns by index. Numeric arrays contain string codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Codes of values in string columns that are not known strings, if the source rejects such values
+    # For each string column, the codes, UNKNOWN or NONE, that the source rejects.
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    # String columns in which pandas.NA is a missing value; in other string columns, pandas.NA is unknown
+    # String columns in which pandas.NA is a missing value; in the others, it is unknown.
     taking_na: frozenset[int] = frozenset()
     knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
-    # Positions of numeric columns whose values are looked up without conversion: "1" is not 1
+    # Indices of numeric columns whose values are looked up without conversion: "1" is not 1.
     looked_up: frozenset[int] = frozenset()
     # Numeric columns in which the source distinguishes None, Decimal("NaN"), NaT, pandas.NA and strings from NaN; and
-    # numeric columns in which the missing value is None, and NaN is a different value
+    # numeric columns in which the missing value is None, and NaN is a different value.
     telling_nan: frozenset[int] = frozenset()
     knowing_none: frozenset[int] = frozenset()
-    multiplies: bool = False  # whether the source forms products, which depend on the order of entries in sparse rows
+    multiplies: bool = False  # True if the source forms products, which depend on the order of entries in sparse rows
 
     @classmethod
     def of(cls, model: Any) -> "RawColumns":
@@ -55,14 +54,13 @@ class RawColumns:
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
-        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN in the same
-        # way.
+        # A source that accepts pandas.NA finds missing values with pandas.isna, which treats None and NaN alike.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
         nan = frozenset(j for j in texts if _differ(maps, j, np.nan, UNKNOWN))
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
         names, taking = model.feature_names, _columns_accepting_nan(maps)
-        # All members of an ensemble have the same effects of dtypes.
+        # Dtypes have the same effects on all members of an ensemble.
         dtypes = model.row_dtypes if hasattr(model, "row_dtypes") else model.members[0].row_dtypes
         told, none = (frozenset(dtypes.columns_of(kind)) - {*texts} for kind in (NO_NUMBER, NOT_NONE))
         return cls(
@@ -76,24 +74,24 @@ class RawColumns:
 
     @property
     def has_categories(self) -> bool:
-        """Whether single values must be inspected: strings, or numbers that are looked up or distinguished from NaN."""
+        """True if single values must be inspected: strings, or numbers that are looked up or distinguished from NaN."""
         return bool(self.texts or self.looked_up or self.telling_nan or self.knowing_none)
 
     @property
     def uses_all(self) -> bool:
-        """Whether predictions depend on every column."""
+        """True if predictions depend on every column."""
         return len(self.used) == self.n_columns
 
     @property
     def takes_null(self) -> npt.NDArray[np.intp]:
-        """Positions of the columns in which a null of a table is valid."""
+        """Indices of the columns in which a table's null is valid."""
         of_texts = [j for j, known in self.texts.items() if known.null == NONE]
         return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
 
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Return the codes of values in a string column.
 
-        Raises InputError if the source rejects unknown values, or if a value may be either missing or unknown.
+        Raises InputError for a value that the source rejects, or that may be either missing or unknown.
         """
         values = list(values)
         takes_na = column in self.taking_na
@@ -106,7 +104,7 @@ class RawColumns:
         return codes
 
     def code_of(self, column: int | str, value: Any) -> float:
-        """Return the code of one value in a string column, given by name or position; InputError as in `codes`."""
+        """Return the code of a value in the string column with this name or index; raise InputError as `codes` does."""
         place = self.column_names.index(column) if column in self.column_names else column
         if isinstance(place, str) or place not in self.texts:
             known = [self.column_names[k] for k in sorted(self.texts)]
@@ -120,11 +118,11 @@ class RawColumns:
         return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")
 
     def name_of(self, column: int) -> str:
-        """Return the description of a column, by position or name, for messages."""
+        """Return a description of a column, by index or name, for messages."""
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether a model accepts each number in these columns: finite numbers, and NaN where NaN is valid."""
+        """Return whether a model accepts each number in these columns: finite numbers, and NaN where it is valid."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
@@ -136,7 +134,7 @@ def _rejects(maps: list[Any], column: int, code: float) -> bool:
 
 
 def _differ(maps: list[Any], column: int, code: float, other: float) -> bool:
-    """Return whether at least one map transforms two codes of a column to different numbers."""
+    """Return whether at least one map transforms two codes of a column into different numbers."""
     return any(
         one is not None and not np.array_equal(one.reached(column, code), one.reached(column, other), equal_nan=True)
         for one in maps
@@ -144,7 +142,7 @@ def _differ(maps: list[Any], column: int, code: float, other: float) -> bool:
 
 
 def _columns_accepting_nan(maps: list[Any]) -> npt.NDArray[np.intp]:
-    """Return the columns in which at least one map accepts NaN and no map that uses the column rejects NaN."""
+    """Return the columns in which at least one map accepts NaN and no map that uses the column rejects it."""
     taking = {int(j) for one in maps if one is not None for j in one.columns_of_nan()}
     refusing = {
         int(j) for one in maps if one is not None for j in np.setdiff1d(one.columns_looked_at, one.columns_of_nan())

@@ -1,4 +1,4 @@
-"""Checks of the rows to predict, and division of these rows into chunks."""
+"""Checks of the rows to predict, and their division into chunks."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute ||x - point||^2 of sparse rows from nonzeros; digits cancel if norms are large; overflow gives NaN."""
+    """Compute ||x - point||^2 for sparse rows from nonzeros; digits cancel for large norms; overflow yields NaN."""
     rows = rows.astype(np.float64, copy=False)  # squares of integers would overflow and wrap
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
@@ -38,7 +38,7 @@ def one_row(row: Any) -> Any:
 
 
 def as_row(row: Any) -> Any:
-    """Return one row as a matrix for `predict`; InputError if the row has another shape."""
+    """Return one row as a matrix for `predict`; raise InputError if it has another shape."""
     array = one_row(row)
     if array.ndim > 2 or (array.ndim == 2 and len(array) != 1):
         raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {array.shape}")
@@ -46,7 +46,7 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Yield slices of at most 32 MB as float64 that cover the rows; if there are no rows, yield one empty slice."""
+    """Yield slices that cover the rows, each at most 32 MB in float64; without rows, yield one empty slice."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))
@@ -66,8 +66,8 @@ def check_sparse(X: Any, columns: RawColumns | None = None) -> Any:
     """Check a sparse matrix; return it as CSR with sorted columns. Other objects are returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again. The InputError for an invalid index, array or row names the position. `columns` are the columns of the model,
-    whose predictions may depend on the order of entries.
+    again. The InputError for an invalid index, array or row states its position. `columns` are the columns of the
+    model, whose predictions may depend on the order of entries.
     """
     from scipy.sparse import issparse
 
@@ -161,7 +161,7 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
 
 
 def first_row_out_of_order(X: Any) -> int | None:
-    """Return the first row of a CSR matrix with column indices that are not strictly increasing, or None."""
+    """Return the first row of a CSR matrix whose column indices are not strictly increasing, or None."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -173,13 +173,13 @@ def first_row_out_of_order(X: Any) -> int | None:
 
 
 def with_global_row(error: InputError, first_row: int) -> InputError:
-    """Change the row number in a chunk's error message to the row number in the whole input."""
+    """Change the row number in a chunk's error message to that in the whole input."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
 
 def check_finite(rows: Any, columns: RawColumns) -> None:
-    """Raise InputError for NaN and infinity where these are not valid values; the error names the first position."""
+    """Raise InputError for NaN and infinity where they are not valid; the error states the first position."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     if not np.isfinite(stored).all():
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -208,7 +208,7 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
 
 
 def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
-    """Return whether each row of an array or CSR matrix is finite, or NaN where NaN is valid, shape (n_rows,)."""
+    """Return whether each row of an array or CSR matrix is finite, or NaN where that is valid, of shape (n_rows,)."""
     if isinstance(rows, np.ndarray):
         return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)

@@ -1,7 +1,7 @@
-"""String columns: the known strings of a pipeline, and the codes of these strings in raw rows.
+"""String columns: a pipeline's known strings, and their codes in raw rows.
 
-Strings are replaced by codes when rows are received. The column is then numeric like any other column, and lookups map
-the codes.
+Strings are replaced by codes when rows are received. The column is then numeric like any other, and lookups map its
+codes.
 """
 
 import math
@@ -27,11 +27,11 @@ NONE: Final = -2.0
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Known strings of one raw column; the code of a string is its position."""
+    """Known strings in one raw column; a string's code is its index."""
 
     texts: tuple[str, ...] = ()  # in increasing order of code points, which is also the order in UTF-8
     # Code of a null in tables with one kind of missing value (Arrow, CSV, SQL): NaN, or `NONE` if the source was fitted
-    # with None as the missing value
+    # with None as the missing value.
     null: float = math.nan
 
     def with_texts(self, more: Iterable[str]) -> "TextColumn":
@@ -74,7 +74,7 @@ def unknown_text(texts: Iterable[str]) -> str:
 
 
 def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> npt.NDArray[Any]:
-    """Replace the codes in raw rows with the strings, for the source; return an array of objects."""
+    """Replace the codes in raw rows with their strings, for the source; return an array of objects."""
     values = rows.astype(object)
     for column, known in texts.items():
         values[:, column] = [known.value(code) for code in rows[:, column].tolist()]

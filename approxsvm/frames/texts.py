@@ -1,8 +1,7 @@
 """Documents as rows: scikit-learn's text vectorizers, stored as data.
 
-An artifact contains the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), but no code. Vectorizers
-convert documents to sparse rows. The module ngrams.py converts documents for common options; for other options,
-scikit-learn must be installed.
+An artifact contains the vectorizers' learned data (models/FORMAT.md, "vectorizers"), but no code. Vectorizers convert
+documents to sparse rows. With common options, ngrams.py does so; with other options, scikit-learn must be installed.
 """
 
 import json
@@ -20,7 +19,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.system.packages import import_package
 
-# Parameters of each class on which the method `transform` depends; Tfidf classes also have the parameters of idf.
+# Parameters of each class on which `transform` depends; Tfidf classes also have the idf parameters.
 _IDF_PARAMETERS: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _TEXT_PARAMETERS: Final = (
     "encoding",
@@ -55,15 +54,14 @@ Steps: TypeAlias = tuple[Mapping[str, Any], ...]
 class TextRows:
     """Conversion of documents to sparse rows."""
 
-    # Vectorizers whose columns are concatenated. Each vectorizer is a sequence of steps with "class" and "parameters",
-    # and the learned data: "terms" (in the order of columns) and "idf" (one weight per term); or "n_features" if the
-    # step takes rows
+    # Vectorizers whose columns are concatenated. Each one is a sequence of steps with "class", "parameters" and the
+    # learned data: "terms" (in column order) and "idf" (one weight per term), or "n_features" if the step takes rows.
     parts: tuple[Steps, ...]
     width: int | None = None  # number of columns that the model expects
 
     @classmethod
     def read(cls, content: bytes, width: int | None = None) -> "TextRows":
-        """Read the section "vectorizers" of an artifact."""
+        """Read an artifact's section "vectorizers"."""
         try:
             section = json.loads(content)
             parts = tuple(map(tuple, section["side_by_side"] if "side_by_side" in section else [section["steps"]]))
@@ -77,13 +75,13 @@ class TextRows:
         return cls(parts, width)
 
     def written(self) -> bytes:
-        """Return the content of the section "vectorizers" of an artifact."""
+        """Return the contents of an artifact's section "vectorizers"."""
         content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the vectorizers' rows before `rows` converts the rows to float64."""
+        """Dtype of the vectorizers' rows before `rows` converts them to float64."""
         dtypes = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
         weighed = [
             np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
@@ -104,7 +102,7 @@ class TextRows:
 
     @cached_property
     def _usual(self) -> list[UsualVectorizer | None]:
-        """Vectorizers that do not need scikit-learn; None for the other vectorizers."""
+        """For each element of `parts`, a vectorizer that does not need scikit-learn, or None."""
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:
@@ -149,7 +147,7 @@ class TextRows:
         return csr_array(rows, dtype=np.float64)[: len(texts)]
 
     def check(self) -> None:
-        """Compare the rows of a document made of the vectorizer's terms with the rows of the installed scikit-learn.
+        """Compare the rows of a document made of the vectorizer's terms with those from the installed scikit-learn.
 
         Raises ArtifactError if scikit-learn rejects the parameters, and UnsupportedModelError if the rows differ.
         """
@@ -168,7 +166,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document instead of numbers; raise InputError for any other rows."""
+    """Return whether each row is a document rather than numbers; raise InputError for any other rows."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
@@ -202,7 +200,7 @@ def width_of(steps: Steps) -> int:
 
 
 def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
-    """Return the number of columns of a step; raise ValueError unless the step has the data of its class."""
+    """Return the number of columns that a step produces; raise ValueError unless it has the data of its class."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
         raise ValueError(f"{kind} is in the wrong position")

@@ -1,4 +1,4 @@
-"""Frontends, which convert trained models to a KernelModel, a FeatureModel or an Ensemble."""
+"""Frontends that convert trained models to a KernelModel, a FeatureModel or an Ensemble."""
 
 import os
 from collections.abc import Sequence
@@ -26,20 +26,21 @@ _PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
-    """Read a trained sum of kernels: RBF, linear, or polynomial of degree 1 to 6.
+    """Read a trained kernel sum: RBF, linear, sigmoid, or polynomial of degree 1 to 6.
 
     Parameters
     ----------
     source : KernelModel, fitted estimator, or path
-        Any estimator that `read_estimator` reads, including pipelines. A path names a LIBSVM model file, a model file
-        of another program listed in docs/sources.md, or an estimator's skops, pickle or joblib file, compressed or not.
-        Model files are recognised by their content, and pickles also by their names (.pkl, .pickle, .joblib).
+        Any estimator that `read_estimator` reads, including pipelines, or the path of a LIBSVM model file, of a model
+        file written by another program listed in docs/sources.md, or of an estimator's skops, pickle or joblib file,
+        compressed or not. Model files are recognised by their contents, and pickles also by their suffixes (.pkl,
+        .pickle, .joblib).
     n_features : int, optional
-        Number of columns, which LIBSVM model files do not contain. For other sources, `n_features` must equal the
-        number of columns of the source.
+        Number of columns, which LIBSVM model files do not store. For any other source, `n_features` must equal the
+        source's number of columns.
     trust : bool or sequence of str
-        Loading a pickle runs any code in the pickle, so pickles are rejected unless `trust` is True. For a skops file:
-        types to trust in addition to the types that skops trusts, or True to trust all types in the file.
+        Loading a pickle runs any code in it, so pickles are rejected unless `trust` is True. For a skops file: types to
+        trust in addition to those that skops trusts, or True to trust all types in the file.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     Raises
     ------
     ModelFormatError
-        The content of the file is malformed.
+        The file's contents are malformed.
     UnsupportedModelError
         The model cannot be compiled.
     sklearn.exceptions.NotFittedError
@@ -71,16 +72,16 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
-    """Read any supported model, including ensembles and linear models on features, which `read_model` rejects.
+    """Read any supported model, including the ensembles and linear models on features that `read_model` rejects.
 
-    Parameters and errors are the same as for `read_model`.
+    Parameters and errors are those of `read_model`.
 
     Returns
     -------
     KernelModel
         A sum of kernels.
     FeatureModel
-        A linear model on the features of TaylorFeatures, or on random Fourier features.
+        A linear model on features from TaylorFeatures or on random Fourier features.
     Ensemble
         Several models whose outputs are combined, for example averaged.
     """
@@ -109,9 +110,9 @@ def read_any(
 
 
 def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
-    """Load the estimator from a pickle, joblib or skops file; return None for other files.
+    """Load the estimator from a pickle, joblib or skops file; return None for any other file.
 
-    The parameters are explained in `read_model`.
+    See `read_model` for the parameters.
     """
     path = Path(path)
     kind = _kind_of(path)
@@ -124,7 +125,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of a file by its content, with the names of the native `file_kind`; look inside gzip files."""
+    """Return a file's format by its contents, named as in the native `file_kind`; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 

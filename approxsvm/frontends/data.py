@@ -1,4 +1,4 @@
-"""Readers of rows: LIBSVM text is read by our parser, and other files by the usual libraries."""
+"""Readers of rows: LIBSVM text is read by our parser, other files by the usual libraries."""
 
 import math
 import os
@@ -17,9 +17,9 @@ from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
 from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
-_MAX_DEFLATE_RATIO = 1032  # maximum ratio of sizes: deflate encodes at most 258 bytes in two bits
-_MAX_EMPTY_ROWS = 1 << 20  # limit on the number of empty rows in a sparse matrix
-_MAX_CELLS_PER_BYTE = 64  # limit for text files; every cell that is not empty takes at least two bytes
+_MAX_DEFLATE_RATIO = 1032  # maximum compression ratio: deflate encodes at most 258 bytes in two bits
+_MAX_EMPTY_ROWS = 1 << 20  # maximum number of empty rows in a sparse matrix
+_MAX_CELLS_PER_BYTE = 64  # limit for text files; every nonempty cell takes at least two bytes
 
 
 def read_rows(
@@ -38,28 +38,28 @@ def read_rows(
     path : str or path
         A .npy file (a 2-d array, memory-mapped rather than read), a .npz file (one 2-d array, or a sparse matrix saved
         by scipy.sparse.save_npz), or a .csv or .parquet file (read by pandas; a header line is recognised). Any other
-        file is read as LIBSVM text, whose labels are dropped.
+        file is read as LIBSVM text, and its labels are dropped.
     n_features : int, optional
-        Number of columns that the rows must have; LIBSVM text may use fewer columns.
+        Required number of columns; LIBSVM text may use fewer.
     columns : sequence of str, optional
-        Names of the feature columns, in the model's order. Default: all columns. Columns of a .csv file without names
-        are "1", "2", ...
+        Names of the feature columns, in the model's order. Default: all columns. Columns of a .csv file without column
+        names are called "1", "2", ...
     target : str, optional
-        Name of a column that is not a feature.
+        Name of a column to exclude from the features.
     delimiter : str, optional
         Character between columns of a .csv file. Default: a comma.
     header : bool, optional
-        Whether the first line of a .csv file has column names. Default: detected as by `has_names`.
+        True if the first line of a .csv file contains column names. Default: determined by `has_names`.
 
     Returns
     -------
     ndarray, csr_array or pandas.DataFrame of shape (n_rows, n_features)
-        The rows. Without pandas, a .csv file is read into an array, whose columns have no names.
+        The rows. If pandas is not installed, a .csv file is read into an array, without column names.
 
     Raises
     ------
     DataFormatError
-        The content of the file does not match its suffix, a column is missing, or the number of columns is wrong.
+        The file's contents do not match its suffix, a column is missing, or the number of columns is wrong.
     OSError
         The file cannot be read.
     """
@@ -104,7 +104,7 @@ def _select_columns(table: Any, columns: Sequence[str] | None, target: str | Non
 
 
 def _positions(names: list[str], columns: Sequence[str] | None, target: str | None, name: str) -> list[int]:
-    """Return the positions of the feature columns; raise DataFormatError if the file lacks one of these columns."""
+    """Return the indices of the feature columns; raise DataFormatError if a requested column is missing."""
     places = {column: k for k, column in enumerate(names)}
     for wanted in [*(columns or ()), *([] if target is None else [target])]:
         if wanted not in places:
@@ -119,7 +119,7 @@ def _npy(path: str | os.PathLike[str]) -> Any:
 
 
 def _npz(path: str | os.PathLike[str]) -> Any:
-    """Read a sparse matrix or a single array; reject content that would have to be unpickled."""
+    """Read a sparse matrix or a single array; reject contents that would have to be unpickled."""
     name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
@@ -144,7 +144,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
-    """Return the number of values in a .npy file of `n_bytes`; reject short files before NumPy allocates."""
+    """Return the number of values in a .npy file of `n_bytes`; reject truncated files before NumPy allocates memory."""
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(file)
@@ -159,7 +159,7 @@ def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
 
 
 def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
-    """Reject zip entries that NumPy never writes, so that the memory is at most about 1000 times `n_bytes`."""
+    """Reject zip entries that NumPy never writes, so that memory use is at most about 1000 times `n_bytes`."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataFormatError(
             f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
@@ -176,7 +176,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """Return the option with which older versions of pandas parse float64 numbers exactly, as newer versions do."""
+    """Return the option that makes older pandas versions parse float64 values exactly, as newer ones do by default."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
@@ -184,7 +184,7 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
 def csv_names(
     path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
 ) -> list[str] | None:
-    """Return the column names in a .csv file; None if the file has no header."""
+    """Return the column names in a .csv file, or None if it has no header."""
     first, second = first_cells(path, delimiter or ",")
     if delimiter is None:
         refuse_other_delimiter(first, os.fspath(path))
@@ -215,13 +215,13 @@ def _plain_csv(
 
 
 def _check_some(path: str | os.PathLike[str]) -> None:
-    """Reject an empty file, for which libraries raise various errors, and a pipe, which can be read only once."""
+    """Reject empty files, for which libraries raise various errors, and pipes, which can be read only once."""
     if os.path.getsize(path) == 0:
         raise ValueError("the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes")
 
 
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
-    """Reject a table that would be mostly empty, because pandas pads all lines to the length of the longest line."""
+    """Reject a table that would be mostly empty, because pandas pads every line to the length of the longest."""
     n_bytes, n_lines = os.path.getsize(path), 1
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -255,19 +255,19 @@ def read_dense(
     n_features: int | None = None,
     header: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Read dense text, in which each line has the label of a row and then a value for every column.
+    """Read dense text, where each line contains a row's label followed by a value for every column.
 
     Parameters
     ----------
     path : str or path
     delimiter : str, optional
-        Character between columns. Default: any sequence of blanks and tabs.
+        Character between columns. Default: any sequence of spaces and tabs.
     labels : bool
-        Whether the first column contains labels, as in LIBSVM text.
+        True if the first column contains labels, as in LIBSVM text.
     n_features : int, optional
-        Number of columns that the rows must have, not counting the label.
+        Required number of columns, not counting the label.
     header : bool, optional
-        Whether the first line has column names. Default: detected as by `has_names`.
+        True if the first line contains column names. Default: determined by `has_names`.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def read_dense(
     Raises
     ------
     DataFormatError
-        A value is missing or not a number (the message names the line), or the number of columns is wrong.
+        A value is missing or not a finite number (the message names the line), or the number of columns is wrong.
     OSError
         The file cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Readers of model files, keyed by the kind that the native `file_kind` detects; docs/sources.md lists the formats."""
+"""Readers of model files, keyed by the format that the native `file_kind` detects; docs/sources.md lists them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Kernels that are stored in files of other programs."""
+"""Kernels stored in other programs' files."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,10 @@ from approxsvm.ir.kernel_model import MAX_KERNEL_DEGREE
 
 
 def kernel_fields(where: str, name: str, kind: str | None, number: Callable[[str], float]) -> dict[str, Any]:
-    """Return a kernel as fields of KernelModel; raise UnsupportedModelError if the kernel cannot be compiled.
+    """Return a kernel as fields of KernelModel; raise UnsupportedModelError if it cannot be compiled.
 
-    `where` and `name`, the kernel's name in the file, appear in the error message. `kind` is "linear", "rbf", "poly" or
-    another string, and the function `number` reads gamma, coef0 or degree.
+    The error message contains `where` and `name`, the kernel's name in the file. `kind` is "linear", "rbf", "poly" or
+    another string, and the function `number` returns the value of gamma, coef0 or degree.
     """
     if kind == "linear":
         return {"gamma": 1.0, "degree": 1}

@@ -1,6 +1,7 @@
-"""Frontend for LIBSVM's model files, data files and `svm_model` objects.
+"""Frontend for LIBSVM model files, data files and `svm_model` objects.
 
-The native parser (cpp/text) parses the text; this module converts the result to arrays with column numbers.
+The native parser (cpp/text) parses the text; this module converts its result to arrays, and LIBSVM's indices to column
+indices.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from approxsvm.ir.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSi
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
-_MAX_COLUMNS: Final = 2**31 - 1  # limit for sparse rows, because LIBSVM's indices are of type int
+_MAX_COLUMNS: Final = 2**31 - 1  # limit for sparse rows, because LIBSVM's indices have type int
 _TASKS: dict[str, Task] = {
     "c_svc": "classification",
     "nu_svc": "classification",
@@ -43,8 +44,8 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns, if the data have more columns than the support vectors use. Column 0 has index 1, or index 0
-        if a support vector uses index 0.
+        Number of columns, if the data have more columns than the support vectors use. LIBSVM's index of column 0 is 1,
+        or 0 if a support vector uses index 0.
 
     Returns
     -------
@@ -71,10 +72,10 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
 
 
 def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
-    """Build the model from the content of a LIBSVM file or object; `name` appears in error messages."""
+    """Build the model from the contents of a LIBSVM file or object; `name` appears in error messages."""
     kind = {"linear": "linear", "polynomial": "poly"}.get(content["kernel_type"])
     numbers: dict[str, Any] = {**content}
-    if kind is not None:  # the parser requires the numbers of each kernel
+    if kind is not None:  # the parser requires each kernel's parameters
         kernel = kernel_fields(name, content["kernel_type"], kind, numbers.__getitem__)
         return replace(_machine(content, name, n_features, kernel.pop("gamma")), **kernel)
     if content["kernel_type"] == "sigmoid":
@@ -89,9 +90,9 @@ def is_svm_model(candidate: Any) -> bool:
 
 
 def read_svm_model(model: Any) -> KernelModel:
-    """Read an `svm_model` object of libsvm.svm, which must not have been freed.
+    """Read a libsvm.svm `svm_model` object, which must not have been freed.
 
-    The model is read from memory, because a file would round support vectors to eight digits.
+    The model is read from memory, because saving it to a file would round support vectors to eight digits.
     """
     n_classes, n_sv = int(model.nr_class), int(model.l)
     svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
@@ -130,12 +131,12 @@ def read_svm_model(model: Any) -> KernelModel:
 
 
 def _numbers(pointer: Any, n: int) -> Any:
-    """Copy the `n` numbers at a pointer; return an empty array if the pointer is null."""
+    """Copy the `n` values at a pointer as float64; return an empty array if it is null."""
     return np.array(pointer[:n] if pointer else [], np.float64)
 
 
 def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
-    """Return the support vectors as the arrays of a CSR matrix, with LIBSVM's indices."""
+    """Return the support vectors as the three arrays of a CSR matrix, with LIBSVM's indices."""
     indptr, indices, values = [0], [], []
     for k in range(n_sv):
         row = model.SV[k]
@@ -161,12 +162,12 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # the parser requires this number for this kernel
+    assert gamma is not None  # the parser requires gamma for this kernel
     return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
-    """Build a model with support vectors, coefficients, labels and probabilities."""
+    """Build a model with support vectors, coefficients, labels and probability parameters."""
     from scipy.sparse import csr_array
 
     first_index = 0 if content["min_index"] == 0 else 1
@@ -197,7 +198,7 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int) -> InputMap | None:
-    """Return the scaling in a Point Cloud Library model, which divides some features of each row."""
+    """Return the scaling stored in a Point Cloud Library model, which divides some features of each row."""
     if not len(content.get("scales", ())):
         return None
     divide = np.ones(n_columns)
@@ -206,7 +207,7 @@ def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int)
 
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
-    """Return the probabilities if the file has the fields that LIBSVM's svm_check_probability_model requires."""
+    """Return the probability outputs if the file has the fields required by LIBSVM's svm_check_probability_model."""
     none = np.empty(0)
     prob_a, prob_b = content.get("probA", none), content.get("probB", none)
     marks = content.get("prob_density_marks", none)
@@ -232,12 +233,12 @@ def read_libsvm_data(
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns. Default: the largest index in the file. Pass `n_features` for test files, because test files
-        often use fewer features than the training file.
+        Number of columns. Default: enough for the largest index in the file. Pass it for test files, which often use
+        fewer features than the training file.
     zero_based : bool, optional
-        Whether column 0 has index 0 rather than index 1. Default: True if some row uses index 0.
+        True if column 0 has index 0, False if it has index 1. Default: True if some row uses index 0.
     n_jobs : int, optional
-        Number of threads, as in scikit-learn. Default: 1. A value of -1 means all processors.
+        Number of threads, as in scikit-learn; -1 means all processors. Default: 1.
 
     Returns
     -------
@@ -247,7 +248,7 @@ def read_libsvm_data(
     Raises
     ------
     DataFormatError
-        A line is malformed (the message names the line), or an index exceeds `n_features`.
+        A line is malformed (the message names it), or an index needs more than `n_features` columns.
     OSError
         The file cannot be read.
     """

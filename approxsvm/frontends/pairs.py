@@ -1,4 +1,4 @@
-"""Conversion of pairwise decision functions from any program's layout to LIBSVM's block of coefficients."""
+"""Conversion of pairwise decision functions from any program's layout to LIBSVM's coefficient block."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from approxsvm.ir.outputs import class_pairs
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """Decision function of one pair: coefficients of some of the support vectors, and an intercept.
+    """Decision function of one pair: coefficients for some of the support vectors, and an intercept.
 
-    A positive value votes for the first class of the pair.
+    A positive value is a vote for the first class of the pair.
     """
 
     support: npt.NDArray[np.intp]
@@ -27,7 +27,7 @@ class PairTerms:
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """Fields of KernelModel; `order` lists the support vectors to use, some of which may occur more than once."""
+    """Fields of KernelModel; `order` lists the indices of the support vectors to use, possibly with repetitions."""
 
     order: npt.NDArray[np.intp]
     dual_coef: FloatArray
@@ -39,10 +39,10 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
     """Build LIBSVM's coefficient block for the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
 
     The block stores each support vector for the pairs of one class, because training uses a vector only in the pairs
-    that contain the class of the vector. Vectors that occur in pairs without a common class, such as the summed vectors
-    of linear kernels, are repeated.
+    that contain its class. Vectors used in pairs without a common class, such as the summed vectors of linear kernels,
+    are repeated.
 
-    Raises ModelFormatError if a function uses a support vector that does not exist, or uses the same vector twice.
+    Raises ModelFormatError if a function uses a nonexistent support vector, or one vector twice.
     """
     pairs = class_pairs(n_classes)
     used: dict[int, list[tuple[tuple[int, int], float]]] = defaultdict(list)
@@ -76,7 +76,7 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
 
 
 def _owner(terms: Sequence[tuple[tuple[int, int], float]]) -> int:
-    """Return the class that most of the pairs contain; the sign of the first coefficient breaks ties."""
+    """Return the class that occurs in the most pairs; ties are broken by the sign of the first coefficient."""
     counts: dict[int, int] = defaultdict(int)
     for pair, _ in terms:
         for end in pair:

@@ -1,4 +1,4 @@
-"""Conversion of numbers in files of other programs."""
+"""Conversion of numbers in other programs' files."""
 
 from typing import Any
 

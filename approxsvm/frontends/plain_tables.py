@@ -1,4 +1,4 @@
-"""Reader of delimited text without pandas, with Python's csv module: columns of numbers, and strings if needed."""
+"""Reader of delimited text with Python's csv module instead of pandas: numeric columns, and strings if needed."""
 
 import csv
 import os
@@ -16,9 +16,9 @@ _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "fa
 
 
 def read_cells(path: str | os.PathLike[str], delimiter: str | None, *, is_named: bool) -> list[list[str]]:
-    """Return the cells of each line after the header; without a delimiter, cells are separated by blanks.
+    """Return the cells of each line after the header; without a delimiter, cells are separated by whitespace.
 
-    Raises DataFormatError for a line whose number of cells differs from the first line's.
+    Raises DataFormatError if the number of cells in a line differs from the first line's.
     """
     name = os.fspath(path)
     with open(path, encoding="utf-8-sig", newline="") as file:
@@ -35,7 +35,7 @@ def read_cells(path: str | os.PathLike[str], delimiter: str | None, *, is_named:
 
 
 def table_of(cells: Sequence[Sequence[str]], positions: Sequence[int]) -> Any:
-    """Return columns as an array: float64 with NaN for missing cells, or objects if a column has strings."""
+    """Return columns as an array: float64 with NaN for missing cells, or objects if a column contains strings."""
     columns = [_column([row[k] for row in cells]) for k in positions]
     are_numbers = all(isinstance(column, np.ndarray) for column in columns)
     table = np.empty((len(cells), len(positions)), np.float64 if are_numbers else object)
@@ -50,7 +50,7 @@ def numbers_of(cells: Sequence[str]) -> Any:
 
 
 def _column(cells: Sequence[str]) -> Any:
-    """Return an array of numbers or a list of strings, with NaN for missing cells."""
+    """Return a numeric array or a list of strings, with NaN for missing cells."""
     known = [cell for cell in cells if cell not in MISSING_CELLS]
     if all(_number(cell) is not None for cell in known):
         return numbers_of(cells)

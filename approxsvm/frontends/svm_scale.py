@@ -1,4 +1,4 @@
-"""Conversion of scaling parameters that LIBSVM's svm-scale has saved (option -s) to an input map.
+"""Conversion of scaling parameters saved by LIBSVM's svm-scale (option -s) to an input map.
 
 The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
 order; bounds also hold for the formula in exact arithmetic. svm-scale writes six digits, so scaled rows in a file
@@ -25,17 +25,17 @@ from approxsvm.ir.outputs import LaplaceNoise, Outputs
 class ScaleRange:
     """Contents of a range file."""
 
-    # Limits of the scaled training rows; other rows may exceed these limits
+    # Limits of the scaled training rows; other rows may exceed them
     lower: float
     upper: float
-    # Smallest and largest value in the training rows, by index. The file omits features that have only one value or
-    # never occur, because svm-scale replaces these features with 0.
+    # Each feature's smallest and largest training values, by index. Features that are constant or never occur are
+    # omitted, because svm-scale replaces them with 0.
     features: dict[int, tuple[float, float]]
     # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None
 
     def target_unit(self) -> tuple[Fraction, Fraction] | None:
-        """Return the factor and the addend that restore the raw target; None if the file has no y section."""
+        """Return the factor and addend that restore the raw target, or None if the file has no y section."""
         if self.target is None:
             return None
         y_lower, y_upper, y_min, y_max = self.target
@@ -45,7 +45,7 @@ class ScaleRange:
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
         """Return the map from raw rows to scaled rows; `first_index` is the index of column 0.
 
-        Raises ModelFormatError if the file scales a feature whose index is not one of the columns.
+        Raises ModelFormatError if the file scales an index outside the columns.
         """
         first, last = min(self.features, default=first_index), max(self.features, default=first_index)
         if first < first_index:
@@ -55,7 +55,7 @@ class ScaleRange:
                 f"the range file scales index {last}, but the last index is {n_features - 1 + first_index}"
             )
         subtract, multiply, divide, add, error = np.zeros((5, n_features))
-        divide[:] = 1.0  # features that are not in the file become 0
+        divide[:] = 1.0  # features missing from the file become 0
         width = Fraction(self.upper) - Fraction(self.lower)
         for index, (least, greatest) in self.features.items():
             column = index - first_index
@@ -70,7 +70,7 @@ class ScaleRange:
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
-    """Read a file that ``svm-scale -s`` wrote; raise DataFormatError, which names the line, if a line is malformed."""
+    """Read a file written by ``svm-scale -s``; a DataFormatError names a malformed line."""
     name = os.fspath(path)
     with open(name, encoding="utf-8-sig", errors="replace") as file:
         lines = [line.split() for line in file]
@@ -130,18 +130,18 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     Parameters
     ----------
     model : KernelModel, fitted estimator, or path
-        A model that was trained on the output of svm-scale; `read_any` lists the supported sources.
+        A model trained on the output of svm-scale; `read_any` lists the supported sources.
     path : str or path
-        The range file that svm-scale saved, the scale file of e1071's write.svm (R), or the file ``rescale`` in a
-        signature folder of GRASS GIS's i.svm.train.
+        The range file saved by svm-scale, the scale file from e1071's write.svm (R), or the file ``rescale`` in a
+        signature folder from GRASS GIS's i.svm.train.
     restore_target : bool
-        Whether to restore values of a regression to the units of the raw target, by the y section of the file or by
-        e1071's .yscale file. LIBSVM's svm-predict does not restore values.
+        True to restore a regression's values to the units of the raw target, using the file's y section or e1071's
+        .yscale file. LIBSVM's svm-predict does not restore them.
 
     Returns
     -------
     KernelModel
-        The model with an input map. The new model has more columns if the range file scales features that no support
+        The model with an input map. It has more columns than before if the range file scales features that no support
         vector uses.
 
     Raises

@@ -1,1 +1,1 @@
-"""Predictions for Arrow batches, files of any size, raster images, and data frames of other engines."""
+"""Predictions for Arrow batches, files of any size, raster images, and data frames of other libraries."""

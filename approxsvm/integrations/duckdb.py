@@ -1,4 +1,4 @@
-"""Models as SQL functions of DuckDB: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+"""Models as DuckDB SQL functions: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ duckdb = import_package("duckdb", "duckdb", "approxsvm.duckdb")
 
 from approxsvm.integrations.arrow.batches import Block, Scorer  # noqa: E402  # after the packages, see dask.py
 
-_STORED = {pa.float16(): pa.float32()}  # label types that DuckDB lacks
+_STORED = {pa.float16(): pa.float32()}  # label types missing from DuckDB
 
 
 def register(
@@ -32,28 +32,28 @@ def register(
 ) -> None:
     """Register a model as a vectorized function of a DuckDB connection.
 
-    The function takes the features in the model's order. Each feature is a DOUBLE, or a VARCHAR if the feature is a
-    string; models of documents take one VARCHAR. Features that the model does not use, such as columns that a
-    ColumnTransformer drops, may have any type and value. The function returns the label, in the type of the source
-    model's labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL,
-    unless a pipeline step accepts missing values. Every cursor of the connection can call the function, but only the
-    cursor that registered the function can replace it.
+    The function takes the features in the model's order. Each feature is a DOUBLE, or a VARCHAR if it is a string; a
+    model for documents takes one VARCHAR. Features that the model does not use, such as columns dropped by a
+    ColumnTransformer, may have any type and value. The function returns the label, in the type of the source model's
+    labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL, unless a
+    pipeline step accepts missing values. Every cursor of the connection can call the function, but only the cursor that
+    registered it can replace it.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
     name : str
-        Name of the function. A function registered earlier under the same name is replaced.
+        Name of the function. Any function registered earlier under this name is replaced.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     on_error : {"fail", "null"}
-        Whether NaN, infinity and numbers beyond the model's range make the query fail or give NULL.
+        Treatment of NaN, infinity and numbers beyond the model's range: the query fails, or the result is NULL.
 
     Raises
     ------
     InputError
-        `model` is more than one model or lacks a requested output, or `on_error` is invalid.
+        `model` is a mapping or lacks a requested output, or `on_error` is invalid.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -82,7 +82,7 @@ def register(
     needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
     schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # DuckDB's default treatment of NULL would also affect columns that are unused or may be NULL.
+    # With its default treatment of NULL, DuckDB would also check columns that are unused or may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
@@ -99,10 +99,10 @@ def register(
         answers = [column.cast(_STORED.get(column.type, column.type)) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
-        # Either all outputs of a row are null, or no output is.
+        # The outputs of a row are either all null or all non-null.
         return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
-    # DuckDB reads the parameters from the signature; a parameter without an annotation accepts any type.
+    # DuckDB reads the parameters from the signature; one without an annotation accepts any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(one, kind, annotation=any_type if k not in set(used) else str if k in texts else float)
@@ -112,7 +112,7 @@ def register(
     stored = [field.with_type(_STORED.get(field.type, field.type)) for field in bound.schema]
     types = connection.from_arrow(pa.schema(stored).empty_table()).types
     answer = types[0] if len(types) == 1 else connection.struct_type(dict(zip(bound.schema.names, types, strict=True)))
-    with suppress(duckdb.InvalidInputException):  # there is no function with this name
+    with suppress(duckdb.InvalidInputException):  # raised if there is no function with this name
         connection.remove_function(name)
     connection.create_function(
         name,
@@ -125,7 +125,7 @@ def register(
 
 
 def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that have values in all columns in `names`."""
+    """Return a mask of the rows without nulls in the columns `names`."""
     has_values = np.ones(batch.num_rows, np.bool_)
     for name in names:
         has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)

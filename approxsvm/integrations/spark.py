@@ -1,6 +1,6 @@
 """Predictions for Spark data frames, in batches of Arrow columns, and a Transformer for Spark ML pipelines.
 
-Spark sends an artifact to each machine once, as a file, and each Python worker opens the file once.
+Spark sends an artifact to each machine once, as a file, and each Python worker opens it once.
 """
 
 from __future__ import annotations
@@ -55,26 +55,25 @@ def score(
     keep: Sequence[str] | None = None,
     on_error: OnError = "fail",
 ) -> Any:
-    """Predict a Spark data frame, lazily, with ``mapInArrow``.
+    """Predict on a Spark data frame, lazily, with ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker checks that the file has the right checksum, and
-    that the worker and the driver have the same version of approxsvm.
+    Spark sends the artifact to each machine once, as a file. A worker verifies the file's checksum and checks that the
+    driver has the same version of approxsvm.
 
     Parameters
     ----------
     dataframe : pyspark.sql.DataFrame
         Columns are matched as in `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; the names of a model's output columns begin with the model's name in the
-        mapping.
+        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
     columns : sequence of str, optional
         The feature columns, in the models' order, or one column of arrays or of Spark ML vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str, optional
-        Columns to copy to the result, before the outputs. Default: all columns.
+        Columns to copy to the result; they precede the outputs. Default: all columns.
     on_error : {"fail", "null", "skip"}
-        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range.
+        Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range.
 
     Returns
     -------
@@ -84,8 +83,8 @@ def score(
     Raises
     ------
     InputError
-        A column is missing or not numeric, or an output does not exist or has the name of a copied column. A bad row
-        makes the job fail with a message that names the row within its partition.
+        A column is missing or not numeric, or an output does not exist or has the name of a copied column. An invalid
+        row makes the job fail with a message that gives the row's number within its partition.
     MissingPackageError
         pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
     """
@@ -114,7 +113,7 @@ def predict_udf(
     """Create an Arrow UDF for ``select``, ``withColumn`` and SQL.
 
     The UDF takes the features in the model's order, ``df.select("id", svm("a", "b", "c"))``, or one column of strings
-    if the model takes documents. To use the UDF in SQL, register it with ``spark.udf.register("svm", svm)``.
+    if the model takes documents. To use it in SQL, register it with ``spark.udf.register("svm", svm)``.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def predict_udf(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression. Several output columns are returned as a struct.
     on_error : {"fail", "null"}
-        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range.
+        Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range.
     spark : pyspark.sql.SparkSession, optional
         Default: the active session.
 
@@ -134,8 +133,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model lacks a requested output, or `on_error` is invalid. A bad row, or a call with a wrong number of
-        columns, makes the job fail.
+        The model lacks a requested output, or `on_error` is invalid. The job fails on an invalid row or a call with the
+        wrong number of columns.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -151,7 +150,7 @@ def predict_udf(
     def predict(*columns: Any) -> Any:
         return _score_columns(columns, small, names)
 
-    # Spark derives the kind of a function from the annotations.
+    # Spark infers the type of a UDF from its annotations.
     predict.__annotations__ = {"columns": pa.Array, "return": pa.Array}
     return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType)
 
@@ -174,7 +173,7 @@ def _quoted(name: str) -> str:
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
-    """Select the copied columns, then the other features; convert vectors to arrays with a different name."""
+    """Select the copied columns, then the other features; convert vectors to arrays under different names."""
     names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
@@ -189,7 +188,7 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features
 
 
 def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
-    """Return the Arrow types of features. Columns that are only copied may have any type and get the null type."""
+    """Return the Arrow types of features. Columns that are only copied may have any type and are declared as null."""
     names = {name for some in features.values() for name in some}
     return pa.schema(
         [
@@ -208,7 +207,7 @@ def _feature_type(name: str, kind: Any) -> Any:
 
 
 def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> None:
-    """Raise InputError for names that differ only in case, unless Spark is case-sensitive."""
+    """Raise InputError for output names that differ only in case, unless Spark is case-sensitive."""
     if dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return
     lower = {name.lower(): name for name in kept}
@@ -229,7 +228,7 @@ def _spark_fields(fields: Any) -> Any:
 
 
 def _spark_field(field: Any) -> Any:
-    """Convert a field to a type that Spark supports, because Spark has no unsigned integers and no float16."""
+    """Convert a field to a type supported by Spark, which has no unsigned integers and no float16."""
     if pa.types.is_unsigned_integer(field.type):
         return pa.field(field.name, pa.int64())
     return pa.field(field.name, pa.float32() if field.type == pa.float16() else field.type)
@@ -237,7 +236,7 @@ def _spark_field(field: Any) -> Any:
 
 @cache
 def _folder() -> Path:
-    """Create the folder for the files that Spark sends; the folder exists until this process ends."""
+    """Create the folder for the files sent by Spark; it exists until this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -248,12 +247,12 @@ def _file_name(digits: str) -> str:
 
 
 def _ship(spark: Any, job: Job) -> None:
-    """Add the artifacts to the Spark context, which copies a file to a machine when a task on it needs the file."""
+    """Add the artifacts to the Spark context, which copies a file to a machine when a task there needs it."""
     context = spark.sparkContext
     shipped = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
         path = _folder() / _file_name(digits)
-        if not path.exists():  # machines that join the cluster later copy this file
+        if not path.exists():  # written once and kept: machines that join the cluster later copy it
             write_whole(job.contents[name], path)
         if path.name not in shipped:
             context.addFile(str(path))
@@ -306,7 +305,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
-        _bound_scorers.clear()  # one entry is sufficient, because column types are constant during a query
+        _bound_scorers.clear()  # one entry suffices, because column types are constant during a query
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
     answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
@@ -315,9 +314,9 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
-    """Stage of Spark ML pipelines that predicts with a compiled model, and is saved and loaded with the pipeline.
+    """Stage of Spark ML pipelines that predicts with a compiled model; it is saved and loaded with the pipeline.
 
-    The stage adds the columns that `score` returns.
+    The stage adds the columns returned by `score`.
 
     Parameters
     ----------
@@ -325,7 +324,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     inputCols : list of str, optional
         The feature columns, in the model's order. Default: columns are matched by name.
     featuresCol : str, optional
-        Name of a column of arrays or vectors, such as the output of VectorAssembler, instead of `inputCols`.
+        Name of a column of arrays or vectors, such as VectorAssembler output, instead of `inputCols`.
     outputs : list of str, optional
         See `score`.
     onError : {"fail", "null", "skip"}
@@ -337,7 +336,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         Both `inputCols` and `featuresCol` are given.
     """
 
-    __module__ = "approxsvm.spark"  # path that Spark ML writes into saved pipelines
+    __module__ = "approxsvm.spark"  # import path that Spark ML writes to saved pipelines
 
     inputCols: Any = Param(  # noqa: N815  # Spark's names
         Params._dummy(), "inputCols", "feature columns", typeConverter=TypeConverters.toListString
@@ -387,7 +386,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
 
     @classmethod
     def read(cls) -> MLReader:
-        """Return a reader of saved transformers."""
+        """Return a reader for saved transformers."""
         return _TransformerReader(cls)
 
 

@@ -8,21 +8,21 @@ import numpy.typing as npt
 from approxsvm.ir.constants import UNIT64
 
 FloatArray = npt.NDArray[np.float64]
-# Veltkamp's constant splits a number of 53 bits into two halves; products of halves are exact.
+# Veltkamp's constant splits a 53-bit number into two halves; products of halves are exact.
 _SPLITTER = 2.0**27 + 1.0
 # Splitting a larger number would overflow.
 _LARGEST = 2.0**995
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded sum and the rounding error of the sum: s + error == a + b exactly (Knuth)."""
+    """Return the rounded sum and its rounding error: s + error == a + b exactly (Knuth)."""
     s = a + b
     b_part = s - a
     return s, (a - (s - b_part)) + (b - b_part)
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded product and its rounding error; the error is exact without overflow or underflow (Dekker)."""
+    """Return the rounded product and its rounding error, which is exact without overflow or underflow (Dekker)."""
     p = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -30,7 +30,7 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a @ b and a bound on the error of a @ b, which is infinite if splitting a number would overflow."""
+    """Return a @ b and a bound on its error; the bound is infinite if splitting an element would overflow."""
     n_terms = a.shape[1]
     total, lost, absolute_sum = np.zeros((3, a.shape[0], b.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -41,7 +41,7 @@ def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
             lost += rest + carry
             absolute_sum += np.abs(product)
         result = total + lost
-        # |result - exact| <= u |result| + gamma_m^2 sum |a b|. The bound contains twice the second term, because
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|. The bound includes twice the second term, because
         # products may underflow.
         rounding = (n_terms + 4) * UNIT64
         error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * rounding**2 * absolute_sum) + (n_terms + 1) * 2.0**-1070
@@ -50,9 +50,9 @@ def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def norms_above(rows: Any) -> FloatArray:
-    """Return upper bounds on the Euclidean norms of rows, shape (n_rows,); rows with extreme numbers are scaled first.
+    """Return upper bounds, of shape (n_rows,), on the rows' Euclidean norms; rows with extreme values are scaled first.
 
-    Sparse rows stay sparse.
+    Sparse rows remain sparse.
     """
     if not isinstance(rows, np.ndarray):
         largest = float(np.abs(rows.data).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Record of a compilation: the candidate plans and the predicted costs of these plans."""
+"""Record of a compilation: the candidate plans and their predicted costs."""
 
 from dataclasses import dataclass
 
@@ -10,25 +10,25 @@ class TriedPlan:
     name: str  # name of the plan, for display
     # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
     share_of_exact: float | None = None
-    certified: float | None = None  # fraction of the held-out rows whose labels are determined before the exact engine
+    certified: float | None = None  # fraction of held-out rows whose labels are determined before the exact engine
     # Measured on the held-out rows in one call, including the assignment to centers; None if the plan was not run.
     seconds_per_row: float | None = None
-    chosen: bool = False  # whether this plan was built
-    share_alone: float | None = None  # same as `share_of_exact`, but for calls of one row
-    # Estimated seconds on one core, from counts of multiply-adds, for the sums that only this plan needed: for the
-    # trial of the plan and, if the plan was chosen, for building it.
+    chosen: bool = False  # True if this plan was built
+    share_alone: float | None = None  # like `share_of_exact`, but for single-row calls
+    # Estimated time on one core, in seconds, from multiply-add counts, for the sums that only this plan needed: for its
+    # trial and, if it was chosen, for building it.
     work: float = 0.0
-    # Smallest measured time per row of compile(measure=True), in seconds, in calls of the requested size and in calls
-    # of one row; None if there was no timed comparison, or if this plan was not timed in calls of that size.
+    # Smallest time per row measured by compile(measure=True), in seconds, in calls of the requested size and in
+    # single-row calls; None if there was no timed comparison, or if this plan was not timed in calls of that size.
     raced: float | None = None
     raced_alone: float | None = None
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """Record of how a model was compiled. Artifacts do not contain the record, so a loaded model has no record."""
+    """Record of how a model was compiled. Artifacts do not contain it, so a loaded model has none."""
 
-    seconds: float  # compile time, including the time for reading the source
+    seconds: float  # compile time, including reading the source
     options: tuple[tuple[str, str], ...]  # options that differ from the defaults, as Python source
     n_sample_rows: int | None  # None if the support vectors were used as sample rows
     # Plans of the model, or of each member of an ensemble; empty for polynomial kernels and Taylor features.
@@ -36,7 +36,7 @@ class Compilation:
 
     @property
     def race(self) -> dict[str, float]:
-        """Seconds per row of each plan in the timed comparison, by name; empty if there was no comparison."""
+        """Time per row, in seconds, of each plan in the timed comparison, by name; empty if there was no comparison."""
         several = len(self.plans) > 1
         return {
             f"member {k}: {plan.name}" if several else plan.name: plan.raced

@@ -1,4 +1,4 @@
-"""Constants of error bounds. Constants that the core also uses are defined in the core, with the same names."""
+"""Constants for error bounds. Those that the core also uses are defined there, under the same names."""
 
 import math
 from typing import Final
@@ -10,26 +10,26 @@ _CORE: Final = _native.constants()
 # Unit roundoffs of float32 and float64.
 UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
-# Exceeds the relative rounding error of a number that is computed once in float64.
+# Factor that exceeds the relative rounding errors of a value computed in float64.
 ROUNDED_UP: Final = 1.0 + 1e-9
-# Values of theta in expansion/certificate.py, starting at 1; each value is half of the previous value.
+# Values of theta in expansion/certificate.py, starting at 1; each is half of the previous one.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))
-# Cells of s / 2 in tables of bounds: one cell below these octaves, the cells of the octaves, and one cell above.
+# Cells of s / 2 in bound tables: one cell below these octaves, those of the octaves, and one cell above.
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])
 END_OCTAVE: Final = int(_CORE["end_octave"])
 CELLS_PER_OCTAVE: Final = int(_CORE["cells_per_octave"])
-# The number of columns in a block of the kernel matrix is a multiple of this number.
+# The number of columns in a kernel matrix block is a multiple of this number.
 KERNEL_BLOCK_COLUMNS: Final = int(_CORE["kernel_block_columns"])
 # Limits for storing support vectors by columns: the maximum number of features, and the inverse of the maximum fraction
-# of non-zeros.
+# of nonzeros.
 MAX_FREQUENT: Final = int(_CORE["max_frequent"])
 FREQUENT_SHARE: Final = int(_CORE["frequent_share"])
 # LIBSVM's probabilities: the smallest pairwise probability, and the stopping rule for coupling probabilities.
 LEAST_PROBABILITY: Final = float(_CORE["least_probability"])
 COUPLING_TOLERANCE: Final = float(_CORE["coupling_tolerance"])
 COUPLING_SWEEPS: Final = int(_CORE["coupling_sweeps"])
-# Inverse of the normal distribution function: the coefficients, shape (2, 2, 8) for two ranges and for numerator and
-# denominator, and the smallest argument.
+# Inverse of the normal distribution function: the coefficients, of shape (2, 2, 8), for two ranges and for numerator
+# and denominator, and the smallest argument.
 INVERSE_NORMAL: Final = _CORE["inverse_normal"]
 LEAST_INVERSE_NORMAL: Final = float(_CORE["least_inverse_normal"])
 

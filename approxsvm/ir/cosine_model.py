@@ -23,7 +23,7 @@ class CosineModel(FeatureModel):
     coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) for one function
     intercept: FloatArray  # shape (n_decisions,)
     kind = kernel = "cosine"
-    # Kernel parameters that this model does not have.
+    # Kernel parameters, which this model does not use.
     gamma = 0.0
     degree = 0
 
@@ -56,7 +56,7 @@ class CosineModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is added last to the argument, so it is rounded only once, with an error of at most 8 u A1, which 40 u
+        The phase is added to the argument last, so it is rounded only once, with an error of at most 8 u A1, which 40 u
         A1 includes.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
@@ -64,7 +64,7 @@ class CosineModel(FeatureModel):
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values by the slopes of all cosines."""
+        """Bound the change of the values by the cosines' slopes."""
         return np.minimum(self.slope * errors, 2.0 * self.scale)
 
     @property
@@ -78,15 +78,15 @@ class CosineModel(FeatureModel):
 
     @property
     def all_moduli(self) -> FloatArray:
-        """A1 of each function, the sum of the absolute values of its coefficients, rounded up; may be infinite."""
+        """A1 of each function: the sum of its coefficients' absolute values, rounded up; may be infinite."""
         with np.errstate(over="ignore"):
             return np.asarray(np.abs(self.coef).sum(axis=1) * self._up)
 
     @property
     def all_slopes(self) -> FloatArray:
-        """S of each function, the sum of |coef_kj| times the norms of frequencies_j, rounded up; may be infinite.
+        """S of each function: the sum over j of |coef_kj| times the norm of frequencies_j, rounded up; may be infinite.
 
-        If a row moves by e, the value of the function changes by at most e S.
+        If a row moves by e, the function's value changes by at most e S.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             slopes = np.abs(self.coef) @ norms_above(self.frequencies) * self._up + 2.0**-1000
@@ -94,12 +94,12 @@ class CosineModel(FeatureModel):
 
     @property
     def scale(self) -> float:
-        """Largest A1 of all functions."""
+        """Largest A1 among the functions."""
         return float(self.all_moduli.max())
 
     @property
     def slope(self) -> float:
-        """Largest S of all functions."""
+        """Largest S among the functions."""
         return float(self.all_slopes.max())
 
     @property
@@ -109,7 +109,7 @@ class CosineModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
+        """Numbers of multiply-adds, and of calls to functions like exp, for evaluating the definition at one row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
@@ -118,5 +118,5 @@ class CosineModel(FeatureModel):
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
     def negated(self) -> "CosineModel":
-        """Return the two-class model with swapped labels, whose values have the opposite signs."""
+        """Return the two-class model with swapped labels and negated values."""
         return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

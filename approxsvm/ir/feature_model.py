@@ -1,6 +1,6 @@
-"""Base class of linear models on feature maps, whose functions share the features and have no support vectors.
+"""Base class of linear models on feature maps; their functions share features and have no support vectors.
 
-Each subclass adds its parameters, its definition, and a bound on the rounding error of the definition.
+Each subclass adds its parameters, its definition, and a bound on the definition's rounding error.
 """
 
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from approxsvm.ir.outputs import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
-    """Fields that all feature models have."""
+    """Fields common to all feature models."""
 
     task: Task
-    # With two labels, a positive value means the first label. With more labels, there is one function for each label.
+    # With two labels, a positive value means the first label. With more labels, there is one function per label.
     labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0), kw_only=True)
     source: str = field(default="arrays", kw_only=True)  # origin of the model, for display
     # As in KernelModel; the length of `value_error` is the number of functions
@@ -31,7 +31,7 @@ class FeatureModel:
     value_error: FloatArray = field(default_factory=lambda: np.zeros(1), kw_only=True)
     row_dtypes: RowDtypes = field(default=SAME, kw_only=True)
 
-    # Attributes that KernelModel also has.
+    # Attributes shared with KernelModel.
     kind: ClassVar[str]
     kernel: ClassVar[str]
     n_sv = 0
@@ -71,7 +71,7 @@ class FeatureModel:
 
     @property
     def scale(self) -> float:
-        """Largest A1, or a substitute for A1."""
+        """Largest A1, or a substitute for it."""
         raise NotImplementedError
 
     @property

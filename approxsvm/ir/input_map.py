@@ -1,12 +1,12 @@
-"""Input maps from raw rows to the rows of the kernel: a selection of columns, followed by the source's steps.
+"""Input maps from raw rows to kernel rows: a selection of columns, followed by the source's steps.
 
-The steps are defined in ir/ops. Steps are not merged with the model: scaling and lookup steps compute the same
-operations in float64, in the same order, as scikit-learn's transformers for dense float64 rows. Therefore a mapped row
-equals the source's row bit for bit, up to the first op of another kind. Only the core maps rows
+The steps are defined in ir/ops. They are not merged with the model: scaling and lookup steps perform the same float64
+operations, in the same order, as scikit-learn's transformers on dense float64 rows. Therefore a mapped row is
+bit-identical to the source's, up to the first op of another kind. Only the core maps rows
 (cpp/include/approxsvm/artifact/ops), both here and in predictors.
 
 Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
-same parameters over the real numbers; lookups receive the source's float64 numbers if all earlier steps reproduce the
+same parameters over the real numbers; lookups receive the source's float64 values if all earlier steps reproduce the
 source bit for bit. `source_rounding` bounds the distance between the source's float64 arithmetic and that function.
 """
 
@@ -27,28 +27,29 @@ from approxsvm.ir.ops.lookup import SAME, TextChange
 from approxsvm.ir.ops.op import NO_NAN, IntArray, packed_map
 from approxsvm.ir.schema import DOMAINS, names_of
 
-# Maximum number of entries of sparse rows that are converted to dense rows at the same time.
+# Maximum number of elements in a chunk of rows, which is mapped by one call to the core.
 _PIECE_NUMBERS: Final = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class InputMap:
-    """Map of one raw row. Build a map with `identity` or `selection` and the ``then`` methods."""
+    """Map of one raw row, built with `identity` or `selection` and the ``then`` methods."""
 
-    n_raw_features: int  # number of columns of raw rows
-    columns: IntArray  # shape (n_selected,); position of the raw column of each selected feature
+    n_raw_features: int  # number of columns in raw rows
+    columns: IntArray  # shape (n_selected,); index of each selected feature's raw column
     ops: tuple[Op, ...] = ()
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
-    by_column: bool = False  # whether the source checks raw columns separately (raw_columns.py)
+    by_column: bool = False  # True if the source checks raw columns separately (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain codes
     # Raw columns that a step of the source validates, even if they are unused: the step rejects infinity in the column,
-    # and also NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
-    # (`with_few_checks`).
+    # and also NaN unless the column's value here is True. A finished map keeps only the checks that its features do not
+    # imply (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
-    # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and sparse raw rows.
+    # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and for sparse raw
+    # rows.
     is_sparse: bool = False
     stays_sparse: bool = True
-    is_unsorted: bool = False  # only while a pipeline is read: whether a step left entries of sparse rows out of order
+    is_unsorted: bool = False  # only while a pipeline is read: True if sparse rows may be unsorted
 
     def __post_init__(self) -> None:
         n = len(self.columns)
@@ -87,7 +88,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # The next ops of the same kind, in all maps, are combined; kinds are taken in the order of OPS.
+            # The next ops of one kind, in all maps, are combined; kinds are processed in the order of OPS.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -101,7 +102,7 @@ class InputMap:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of mapped rows."""
+        """Number of columns in mapped rows."""
         return len(self.columns) + sum(op.n_outputs - op.n_features for op in self.ops)
 
     @property
@@ -115,7 +116,7 @@ class InputMap:
         return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
     def then_op(self, op: Op) -> "InputMap":
-        """Append an op of all features, unless the op changes nothing."""
+        """Append an op on all features, unless it changes nothing."""
         if op.n_features != self.n_features:
             raise ModelFormatError(
                 f"a step of the input map takes {op.n_features} features, but gets {self.n_features}"
@@ -123,7 +124,7 @@ class InputMap:
         return self.then_part(op)
 
     def then_part(self, op: Op) -> "InputMap":
-        """Append an op of some features, unless the op changes nothing."""
+        """Append an op on some or all features, unless it changes nothing."""
         if op.is_identity:
             return self
         merged = op.merged(self.ops[-1]) if self.ops else None
@@ -132,11 +133,11 @@ class InputMap:
         return replace(self, ops=(*self.ops, op))
 
     def then_affine(self, **parts: Any) -> "InputMap":
-        """Append an `Affine` step with numbers or arrays: one number for all features, or one number per feature."""
+        """Append an `Affine` step whose parameters are scalars (for all features) or arrays (one value per feature)."""
         return self.then_op(Affine.of(self.n_features, **parts))
 
     def then_select(self, features: npt.ArrayLike) -> "InputMap":
-        """Append a selection of features by position, in the given order."""
+        """Append a selection of features by index, in the given order."""
         selected: IntArray = np.asarray(features, dtype=np.intp)
         kept: list[Op] = []
         n = self.n_features
@@ -152,7 +153,7 @@ class InputMap:
         return replace(self, columns=self.columns[selected], ops=tuple(kept))
 
     def then(self, other: "InputMap") -> "InputMap":
-        """Append another map, whose raw rows are the mapped rows of this map."""
+        """Append another map, whose raw rows are the mapped rows of this one."""
         if other.n_raw_features != self.n_features:
             raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
         if other.texts and self.ops:
@@ -176,7 +177,7 @@ class InputMap:
         return replace(self, checked=_all_checks([self.checked, *checks]))
 
     def with_few_checks(self) -> "InputMap":
-        """Return the map without the checks that the use of a column implies."""
+        """Return the map without the checks that are implied by the use of a column."""
         refused = set(self.columns.tolist()) - set(replace(self, checked={}).columns_of_nan().tolist())
         used = set(self.columns.tolist())
         few = {
@@ -187,16 +188,15 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds the range of float64 or an op rejects a number; the message names
-        the row.
+        Raises InputError if a mapped value overflows float64 or an op rejects a value; the message names the row.
         """
         return self._checked(rows, self._run(rows))
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Map as `apply` does, and bound the distance of each row from the function over the real numbers.
+        """Map as `apply` does, and bound each row's distance from the function over the real numbers.
 
-        With `exactly`, each result of a projection is rounded only once, which is slow and is used for rows whose error
-        matters.
+        With `exactly`, each element of a projection is rounded only once; this is slower, and is used for rows whose
+        error matters.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances
@@ -204,22 +204,22 @@ class InputMap:
     def source_rounding(self, rows: Any) -> FloatArray:
         """Bound, for each row, the distance of the source's float64 arithmetic from the function over the real numbers.
 
-        Both computations start from the source's rows before the first op that does not reproduce the source bit for
-        bit.
+        Both computations start from the source's rows just before the first op that does not reproduce the source bit
+        for bit.
         """
         first = next((k for k, op in enumerate(self.ops) if not op.as_source), None)
         if first is None:
             return np.zeros(rows.shape[0])
         first_part = replace(self, ops=self.ops[:first])
         rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.ops[first:])
-        mapped = first_part._run(rows)  # NaN is allowed before the step that replaces NaN
+        mapped = first_part._run(rows)  # NaN is allowed before the step that replaces it
         self._check_domain(mapped)
         result = rest._run(mapped.values, counts_source=True)
         rest._checked(mapped.values, result)
         return result.distances
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return whether `apply` would accept each raw row, dense float64, shape (n_rows,)."""
+        """Return a mask, of shape (n_rows,), of the dense float64 raw rows that `apply` would accept."""
         seen = rows[:, self.columns_looked_at]
         taking = np.isin(self.columns_looked_at, self.columns_of_nan())
         mapped = self._run(rows)
@@ -233,15 +233,15 @@ class InputMap:
         return np.flatnonzero(np.bincount(looked_at))  # np.union1d would import numpy.ma
 
     def columns_of_nan(self) -> IntArray:
-        """Return the raw columns that accept NaN, because the map replaces NaN in all uses of these columns."""
+        """Return the raw columns that accept NaN, because the map replaces it in all their uses."""
         refused = {int(self.columns[k]) for k in range(len(self.columns)) if not self._takes_nan(k)}
         refused |= {j for j, takes_nan in self.checked.items() if not takes_nan}
         return np.array([j for j in self.columns_looked_at.tolist() if j not in refused], np.intp)
 
     def columns_looked_up(self) -> IntArray:
-        """Return the raw columns whose numbers enter a lookup unchanged: categories, bins, missing values."""
+        """Return the raw columns whose values enter a lookup unchanged: categories, bins, missing values."""
         result: set[int] = set()
-        origin = self.columns  # raw column that a feature contains unchanged; -1 for no raw column
+        origin = self.columns  # raw column that a feature contains unchanged, or -1
         for op in self.ops:
             before = origin[op.first : op.end]
             if isinstance(op, Lookup):
@@ -286,7 +286,7 @@ class InputMap:
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
-        """Apply all lookups of a raw column to a number in the column; REFUSED if a lookup rejects the number."""
+        """Apply all lookups of a raw column to a number in it; the result is REFUSED if a lookup rejects the number."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
         ends: list[float] = []
         for op in self.ops:
@@ -300,7 +300,7 @@ class InputMap:
         return (*ends, *(x for _, x in at))
 
     def preimage(self, mapped: FloatArray) -> FloatArray | None:
-        """Return raw rows that are mapped to approximately `mapped`, as sample rows; None unless the map only scales.
+        """Return sample rows that are mapped to approximately `mapped`, or None unless the map only scales.
 
         Unused columns are zero. The map may reject these rows if it uses a column twice.
         """
@@ -314,7 +314,7 @@ class InputMap:
         return raw
 
     def packed(self) -> bytes:
-        """Return the content of the section "input_map" of an artifact (models/FORMAT.md)."""
+        """Return the contents of an artifact's "input_map" section (models/FORMAT.md)."""
         return packed_map(self.n_raw_features, self.columns, self.ops, self.by_column, self.checked)
 
     def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> "_Mapped":
@@ -342,7 +342,7 @@ class InputMap:
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: "_Mapped") -> FloatArray:
-        """Return the mapped rows; raise InputError if a number overflowed or is outside an op's domain."""
+        """Return the mapped rows; raise InputError if a value overflowed or is outside an op's domain."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -365,16 +365,16 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number overflowed, at the end or before an op that could hide this
-    outside: npt.NDArray[np.bool_]  # whether an op rejects a number of the row
-    refused: tuple[int, int, float, float] | None  # first rejected row: position, kind of op, number, limit
+    has_left: npt.NDArray[np.bool_]  # True if a value overflowed, at the end or before an op that could hide it
+    outside: npt.NDArray[np.bool_]  # True if an op rejects a value in the row
+    refused: tuple[int, int, float, float] | None  # first rejected row: index, kind of op, number, limit
 
 
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
-    """Return ops whose result is a selection of the row after `op`, and the selection of the row before `op`.
+    """Return ops that compute a selection of the row after `op`, and the selection of the row before it that they need.
 
-    Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if `op` may reject
-    a feature that is not selected.
+    Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if it may reject an
+    unselected feature.
     """
     ops: list[Op] = []
     before: list[int] = []
@@ -399,7 +399,7 @@ def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
-    """Combine checks: NaN is accepted only if every check of the column accepts NaN."""
+    """Combine checks: NaN is accepted only if every check of the column accepts it."""
     together: dict[int, bool] = {}
     for checks in several:
         for column, takes_nan in checks.items():
@@ -408,7 +408,7 @@ def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
 
 
 def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
-    """Return the maps with common codes for the strings of each raw column."""
+    """Return the maps with common codes for each raw column's strings."""
     union: dict[int, TextColumn] = {}
     for one in maps:
         for column, known in one.texts.items():

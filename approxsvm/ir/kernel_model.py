@@ -1,4 +1,4 @@
-"""Kernel models, the common representation of models with support vectors: sums of kernels as in the source."""
+"""Kernel models, the common representation of models with support vectors: kernel sums as in the source."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class KernelModel:
     coef0)^degree, which includes the linear kernel; or tanh(gamma x_i.z + coef0) if `is_sigmoid`.
 
     Decision values have LIBSVM's orientation: for the pair of classes (i, j), i < j, a positive value is a vote for
-    ``labels[i]`` and any other value is a vote for ``labels[j]``. Alternatively there is one function for each class
-    (``outputs.decision_shape == "each"``) or for each target; such functions use all support vectors.
+    ``labels[i]`` and any other value is a vote for ``labels[j]``. Alternatively, there is one function per class
+    (``outputs.decision_shape == "each"``) or per target; such functions use all support vectors.
 
     Arrays of other types are converted. For example, a least-squares SVM is ``KernelModel("regression",
     support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
@@ -44,19 +44,19 @@ class KernelModel:
         The vectors x_i, grouped by class in the order of `labels` if there are more than two classes. The array is
         stored as a float64 ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
-        Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and the support
-        vectors of class j use row i. With at most two classes, there is one row; if each function uses all support
-        vectors, there is one row for each function.
+        Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and those of
+        class j use row i. With at most two classes, there is one row; if each function uses all support vectors, there
+        is one row per function.
     intercept : array of shape (n_decisions,), or a number
-        One number for each pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or for each class or
-        target.
+        One value per pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or per class or target.
     gamma : float
-        The kernel parameter as a number; at least 0 for the Gaussian kernel.
+        The numeric kernel parameter; at least 0 for the Gaussian kernel.
     labels : array of shape (n_classes,), optional
         Class labels in the model's order, of any dtype: with two classes, a positive value means the first class. Empty
         unless the task is classification.
     n_support : array of shape (n_classes,), optional
-        Number of support vectors of each class. May be empty unless there are decision functions of pairs of classes.
+        Number of support vectors per class. May be empty unless there is one function per pair of more than two
+        classes.
     source : str
         Origin of the model, for display: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
@@ -69,23 +69,22 @@ class KernelModel:
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
         Bound, for every row, on the difference between these decision functions and the source's functions over the
-        real numbers, because of rounding when the source is read. Default: zero. All error bounds include this bound.
+        real numbers, caused by rounding when the source is read. Default: zero. All error bounds include it.
     degree : int
         Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float
         Constant of a polynomial or sigmoid kernel.
     coef_error : float
-        Bound on the relative error of `dual_coef`, for polynomial kernels. The effect of this error grows with the
-        kernel.
+        Bound on the relative error of `dual_coef`, for polynomial kernels. Its effect grows with the kernel values.
     is_sigmoid : bool
-        Whether the kernel is tanh(gamma x_i.z + coef0).
+        True if the kernel is tanh(gamma x_i.z + coef0).
     row_dtypes : RowDtypes
-        Dtypes of rows that change the source's predictions.
+        Row dtypes that change the source's predictions.
 
     Raises
     ------
     ModelFormatError
-        Shapes contradict each other, or a number is not finite.
+        Shapes are inconsistent, or a number is not finite.
     UnsupportedModelError
         There are more columns than an artifact can have.
     """
@@ -197,7 +196,7 @@ class KernelModel:
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel in an artifact."""
+        """Kernel name as stored in an artifact."""
         return "sigmoid" if self.is_sigmoid else "polynomial" if self.is_polynomial else "gaussian"
 
     @property
@@ -207,12 +206,12 @@ class KernelModel:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
+        """Numbers of multiply-adds, and of calls to functions like exp, for evaluating the definition at one row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
     def has_pairs(self) -> bool:
-        """True if there is a decision function for each pair of several classes."""
+        """True if there is one decision function per pair of more than two classes."""
         return len(self.labels) > 2 and not self.outputs.of_each_class
 
     @property
@@ -241,7 +240,7 @@ class KernelModel:
         return len(self.intercept)
 
     def coefficients(self, decision: int) -> FloatArray:
-        """Return the coefficients a_i of one decision function, 0 for support vectors of classes outside the pair."""
+        """Return one decision function's coefficients a_i, with 0 for support vectors of classes outside the pair."""
         if not self.has_pairs:
             row: FloatArray = self.dual_coef[decision]
             return row
@@ -254,11 +253,11 @@ class KernelModel:
         return coef
 
     def absolute_sums(self) -> FloatArray:
-        """Return `sum_i |a_i|` of each decision function, shape (n_decisions,), with float64 rounding."""
+        """Return `sum_i |a_i|` for each decision function, of shape (n_decisions,), with float64 rounding."""
         with np.errstate(over="ignore"):
             if not self.has_pairs:
                 return np.asarray(np.abs(self.dual_coef).sum(axis=1))
-            # For each pair of classes, add the sums over the support vectors of the first and of the second class.
+            # For each pair of classes, add the sums over the support vectors of its first and second class.
             absolute = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
             starts = np.cumsum(self.n_support) - self.n_support
             sums = np.where(self.n_support > 0, np.add.reduceat(absolute, starts, axis=1), 0.0)
@@ -266,15 +265,15 @@ class KernelModel:
             return np.asarray(sums[j - 1, i] + sums[i, j])
 
     def dense_support_vectors(self, first: int, last: int) -> FloatArray:
-        """Return support vectors first .. last - 1 as a float64 array of shape (last - first, n_features)."""
+        """Return support vectors `first` to `last` - 1 as a float64 array of shape (last - first, n_features)."""
         rows = self.support_vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
         """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`.
 
-        Values of Gaussian and sigmoid kernels are at most 1. For polynomial kernels, `rounding` is added to coef_error,
-        because the effect of the rounding grows with the kernel.
+        Absolute values of Gaussian and sigmoid kernels are at most 1. For polynomial kernels, `rounding` is added to
+        coef_error, because its effect grows with the kernel values.
         """
         dual_coef = self.dual_coef * factor
         if not self.is_polynomial:
@@ -283,9 +282,9 @@ class KernelModel:
         return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
 
     def negated(self) -> KernelModel:
-        """Return the two-class model with swapped labels, whose values have the opposite signs.
+        """Return the two-class model with swapped labels and negated values.
 
-        A value of exactly 0 then votes for the other class, so the method is only for models that do not predict by
+        A value of exactly 0 then votes for the other class, so this method is only for models that do not predict by
         votes.
         """
         return replace(
@@ -305,7 +304,7 @@ def _float64(values: Any, name: str) -> FloatArray:
 
 
 def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
-    """Convert rows to float64: sparse rows to canonical CSR form, all other rows to a contiguous array."""
+    """Convert rows to float64: sparse rows to canonical CSR form, others to a contiguous array."""
     if hasattr(rows, "tocsr"):
         from scipy.sparse import csr_array
 
@@ -314,7 +313,7 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
         sparse.sort_indices()
         twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
-        twice = np.setdiff1d(twice, sparse.indptr)  # this merges only duplicates within a row
+        twice = np.setdiff1d(twice, sparse.indptr)  # this keeps only duplicates within a row
         if len(twice):
             row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
             raise ModelFormatError(

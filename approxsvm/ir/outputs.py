@@ -1,9 +1,9 @@
-"""Outputs of a source: the rule for labels and the parameters of probabilities.
+"""Outputs of a source: its label rule and probability parameters.
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ..., (1,
-2), ... A positive value is a vote for the first class of the pair, and any other value is a vote for the second class.
-Classes are positions in the model's order of labels. The core evaluates outputs (runtime.evaluator.native_outputs); the
-tests' oracle in extended precision is tests/zoo/class_numbers.py.
+2), ... A positive value is a vote for the first class of the pair, and any other value is a vote for the second.
+Classes are indices into the model's labels. The core evaluates outputs (runtime.evaluator.native_outputs); the tests'
+extended-precision oracle is tests/zoo/class_numbers.py.
 """
 
 import math
@@ -24,7 +24,7 @@ DecisionShape = Literal["ovo", "ovr", "each"]
 
 _SHAPES: Final[tuple[DecisionShape, ...]] = get_args(DecisionShape)
 
-# Label rules that use probabilities, and label rules that use a threshold.
+# Label rules that use probabilities, and those that use a threshold.
 BY_PROBABILITY: Final = ("probability", "probability_threshold")
 BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
 
@@ -44,25 +44,25 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """Kind of probabilities: the task of models with these probabilities, and the format of the parameters."""
+    """Kind of probabilities: the task of models that have them, and the format of their parameters."""
 
     kind: ClassVar[str]  # name of the kind in schema.inc
-    task: ClassVar[Task]  # task of the models that may have these probabilities
-    has_values: ClassVar[bool] = True  # whether the source also has decision values
-    of_labels: ClassVar[bool] = False  # whether rows have a probability for each label
+    task: ClassVar[Task]  # task of the models that may have them
+    has_values: ClassVar[bool] = True  # True if the source also has decision values
+    of_labels: ClassVar[bool] = False  # True if each row has one probability per label
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Last three numbers of the section's header: positive, calibration_shape, n_calibrators."""
+        """Last three integers of the section's header: positive, calibration_shape, n_calibrators."""
         return 0, 0, 0
 
     def stored(self) -> list[Any]:
-        """Return the numbers after the header: arrays of float64, or bytes."""
+        """Return the contents after the header: float64 numbers or arrays, or bytes."""
         return []
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "Probability":
-        """Read from a SectionReader the numbers that `stored` has written."""
+        """Read the contents written by `stored` from a SectionReader."""
         return cls()
 
     def check(self, n_classes: int) -> None:
@@ -70,21 +70,21 @@ class Probability:
 
 
 class ClassProbability(Probability):
-    """Probabilities of classes."""
+    """Class probabilities."""
 
     task, of_labels = "classification", True
 
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(ClassProbability):
-    """LIBSVM's probabilities: a sigmoid per pair of classes; for more than two classes, the sigmoids are coupled."""
+    """LIBSVM's probabilities: one sigmoid per pair of classes, coupled if there are more than two classes."""
 
-    # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
+    # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); the probA and probB of
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, and its result differs
-    # from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
+    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, with a result that
+    # differs from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
@@ -114,12 +114,12 @@ class PairwiseSigmoid(ClassProbability):
 
 @dataclass(frozen=True, eq=False)
 class LaplaceNoise(Probability):
-    """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
+    """LIBSVM's probability model for regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
 
-    ``svm-predict -b 1`` prints sigma on the standard output; the output file is the same as without ``-b 1``.
+    ``svm-predict -b 1`` prints sigma to standard output; its output file is the same as without ``-b 1``.
     """
 
-    sigma: float  # probA of the model file; positive
+    sigma: float  # probA of the model file; at least 0
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
@@ -192,7 +192,7 @@ class IsotonicCalibrator:
             raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
         if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
             raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
-        # The rounding error of an interpolation must be relative to the result.
+        # The rounding error of an interpolation must have a bound relative to the result.
         if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
             raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
 
@@ -210,17 +210,17 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """One calibrator per class (one for two classes), normalized: scikit-learn's methods sigmoid and isotonic."""
+    """One calibrator per class (one for two classes), normalized: scikit-learn's methods "sigmoid" and "isotonic"."""
 
-    # Calibrators are in the order of the model's labels. Two classes have one calibrator, for the class `positive`.
+    # Calibrators are in the order of the model's labels. Two classes have a single one, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
     # With two classes, the class whose probability is calibrated; the calibrator's input is the model's decision value
     # if `positive` is 0, and the negated value if `positive` is 1 (scikit-learn's orientation for support vector
     # machines). With more classes, the treatment of probabilities that are all 0: if `positive` is 1, equal
-    # probabilities replace them; if `positive` is 0, they stay 0, as in OneVsRestClassifier.
+    # probabilities replace them; if it is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
-    # Input of the calibrators if there are several classes: one-vs-rest scores, or the values of the first n_classes
-    # pairs (as in scikit-learn, although these values have little meaning)
+    # Input of the calibrators with more than two classes: one-vs-rest scores, or the values of the first n_classes
+    # pairs (as in scikit-learn, although they have little meaning)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -251,7 +251,7 @@ class OneVsRestCalibration(ClassProbability):
 class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), scikit-learn's method="temperature"; two classes have scores (-f, f)."""
 
-    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice the number is finite
+    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice its value is finite
     positive: int = 1  # as in `OneVsRestCalibration`
     kind = "temperature_calibration"
 
@@ -281,7 +281,7 @@ SOFTMAX: Final = TemperatureCalibration(1.0)
 
 @dataclass(frozen=True)
 class MembersMean(ClassProbability):
-    """Probabilities of an ensemble: weighted sums of the members' probabilities, divided by the total weight."""
+    """Ensemble probabilities: weighted sums of the members' probabilities, divided by the total weight."""
 
     total: float  # at least 2^-900
     kind = "members_mean"
@@ -300,14 +300,14 @@ class MembersMean(ClassProbability):
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values that are means of Gaussian kernels, that is, densities up to a factor (density.py computes logarithms)."""
+    """Values that are means of Gaussian kernels, i.e. densities up to a factor (density.py computes logarithms)."""
 
     kind, task = "gaussian_density", "regression"
 
 
 @dataclass(frozen=True)
 class SignAlone(Probability):
-    """Labels by the sign of a latent function: there are no decision values and no probabilities."""
+    """Labels determined by the sign of a latent function, without decision values or probabilities."""
 
     kind, task, has_values = "sign_alone", "classification", False
 
@@ -331,19 +331,19 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
 class Outputs:
     """Outputs that the source derives from decision values."""
 
-    probability: Probability | None = None  # kind of probabilities; None if the source has no probabilities
+    probability: Probability | None = None  # kind of probabilities; None if the source has none
     # Rule by which `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear
     # models), or largest probability, where ties go to the first class (CalibratedClassifierCV). With two classes, or
-    # with inlier and outlier, there may be a threshold: the label is `threshold_label` if the value, or the
-    # probability, is at least the threshold.
+    # with inlier and outlier, there may be a threshold: the label is `threshold_label` if the value or probability is
+    # at least the threshold.
     label_rule: LabelRule = "votes"
-    # Result of decision_function for more than two classes: values of pairs; one-vs-rest scores computed from these
-    # values; or, if the model has a function for each class, the values of the functions, which are also the scores. If
-    # members produce labels, "ovr" means that each label states whether a row is in one of several classes; if members
-    # vote, "ovr" means that the source has decision values, and fractions of the votes as probabilities.
+    # Result of decision_function for more than two classes: pairwise values; one-vs-rest scores computed from them; or,
+    # if the model has one function per class, the functions' values, which are also the scores. If members produce
+    # labels, "ovr" means that each label states whether a row is in one of several classes; if members vote, "ovr"
+    # means that the source has decision values, and vote fractions as probabilities.
     decision_shape: DecisionShape = "ovo"
-    is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the source's targets
-    threshold: float | None = None  # value of the threshold, for label rules with a threshold
+    is_column: bool = False  # True if regression values have shape (n_rows, 1), like the source's targets
+    threshold: float | None = None  # threshold, for label rules that use one
     threshold_label: int = 0  # label of values at or above the threshold; lower values have the other label
 
     def __post_init__(self) -> None:
@@ -362,7 +362,7 @@ class Outputs:
 
     @property
     def of_each_class(self) -> bool:
-        """True if there is a decision function for each of several classes, instead of one for each pair."""
+        """True if there is one decision function per class, instead of one per pair."""
         return self.decision_shape == "each"
 
     def check(self, task: str, n_classes: int) -> None:

@@ -12,11 +12,11 @@ from approxsvm.ir.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, whole_number
 
 Engine = Literal["expansions", "subspaces", "exact", "form", "ensemble"]
-# Version of the JSON format. A plan is an option of `compile`, so programs that only predict never read plans.
+# Version of the JSON format. Plans are passed only to `compile`, so prediction-only programs never read them.
 _FORMAT: Final = 1
-_MOST: Final = 1 << 53  # all JSON readers preserve integers up to this number
+_MOST: Final = 1 << 53  # all JSON readers preserve integers up to this one
 MAX_CENTERS: Final = 1 << 20
-# Largest value of each integer, and of the numbers in each list.
+# Largest value of each integer field, and of the elements of each list.
 _LIMITS: Final = {
     "n_features": 1 << 20,
     "n_classes": MAX_LABELS,
@@ -37,32 +37,32 @@ _LISTS: Final = ("varying", "subspaces")
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a compiled model: a description of what to build, without numbers from the model or its rows.
+    """Plan of a compiled model: a description of what to build, without values from the model or its rows.
 
     ``compile(model, X, plan=plan)`` builds the plan without a search. Fields that an engine does not use have their
-    default values. Plans are equal if they describe the same build; `reason` does not count.
+    default values. Plans are equal if they describe the same build; `reason` is ignored.
 
     Raises InputError for a value that is not valid in any plan; the message names the field.
     """
 
-    engine: Engine  # "form" is for polynomial kernels; an "ensemble" has a plan for each member
+    engine: Engine  # "form" is for polynomial kernels; an "ensemble" has one plan per member
     mode: Mode = "certified"
     # Model for which the plan was made
     kernel: str = "gaussian"
-    n_features: int | None = None  # number of features of the kernel, after all steps; None for any number
+    n_features: int | None = None  # number of kernel features, after all steps; None for any number
     n_classes: int | None = None  # number of classes; 0 for a model without classes; None for any number
-    n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all these members
+    n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all of them
     # Expansions
     center: Literal["mean", "origin"] = "mean"
     n_centers: int = 0
     degree: int = 0  # degree of the expansions, or of the expansion that replaces the first sums in subspaces
-    varying: tuple[int, ...] | None = None  # columns that vary in the expansions; None for all columns
-    norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the usual limit
+    varying: tuple[int, ...] | None = None  # columns that vary in the expansions; None for all of them
+    norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the default limit
     # Kernel sums over a few coordinates
     subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
-    basis: int = 0  # number of coordinates of the basis; subspaces use the first coordinates
-    landmarks: int | None = None  # landmarks of the network that speculates on the winner; None without a network
-    seed: int = 0  # seed of the choice of rows, centers, bases and landmarks
+    basis: int = 0  # number of coordinates of the basis; subspaces use the first ones
+    landmarks: int | None = None  # number of landmarks in the network that speculates on the winner; None without one
+    seed: int = 0  # seed for choosing rows, centers, bases and landmarks
     members: tuple[Plan, ...] = ()
     reason: str = field(default="", compare=False)
 
@@ -82,7 +82,7 @@ class Plan:
         self._check_engine()
 
     def _check_engine(self) -> None:
-        """Raise InputError if fields contradict the engine."""
+        """Raise InputError if fields do not fit the engine."""
         is_ensemble = self.engine == "ensemble"
         if not isinstance(self.members, tuple) or not all(isinstance(member, Plan) for member in self.members):
             raise _wrong("members", self.members, "a tuple of plans")
@@ -130,7 +130,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Read a plan from JSON; raise InputError, which names the field, if the string is not a plan."""
+        """Read a plan from JSON; raise an InputError that names the field if the string is not a plan."""
         try:
             record = json.loads(text, object_pairs_hook=_without_repetition)
         except (ValueError, RecursionError) as error:  # ValueError also for bytes that are not UTF-8

@@ -12,7 +12,7 @@ _LIMITS: Final = _SCHEMA["limits"]
 Task = Literal["classification", "regression", "one_class"]
 Mode = Literal["approximate", "certified", "exact"]
 
-# First fields of every file; later versions of the format keep these fields at the same offsets.
+# First fields of every file; later versions of the format keep them at the same offsets.
 IDENTITY: Final = {
     "magic": int(_LIMITS["magic_number"]),
     "version": int(_LIMITS["format_version"]),
@@ -37,22 +37,22 @@ LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
 SECTION_IDS: Final = _SCHEMA["sections"]
 LAYOUTS: Final = _SCHEMA["layouts"]
-# Conditions on the domains of steps that do not accept every number; error messages append the number.
+# Domain conditions of steps that do not accept every number; error messages append the limit and the number.
 DOMAINS: Final = _SCHEMA["domains"]
 
 
 def padded(content: bytes) -> bytes:
-    """Append zero bytes to a multiple of eight bytes."""
+    """Pad with zero bytes to a multiple of eight bytes."""
     return content + bytes(-len(content) % 8)
 
 
 def limit(name: str) -> int:
-    """Return a limit by its name."""
+    """Return a limit by name."""
     return int(_LIMITS[name])
 
 
 def names_of(enumeration: str) -> tuple[str, ...]:
-    """Return the names in an enumeration of artifact/schema.inc, in the order of their numbers from 0."""
+    """Return the names in an enumeration of artifact/schema.inc, in the order of their numbers, which start at 0."""
     return tuple(_SCHEMA["enumerations"][enumeration])
 
 
@@ -67,7 +67,7 @@ def number_of(enumeration: str, name: str) -> int:
 
 
 def record(tag: str) -> struct.Struct:
-    """Return the layout of a record of fixed-width numbers."""
+    """Return the layout of a record of fixed-width fields."""
     return struct.Struct("<" + "".join(f"{n}{code}" if n > 1 else code for _, code, n in _SCHEMA["records"][tag]))
 
 
@@ -82,7 +82,7 @@ def array_type(tag: str) -> np.dtype[np.void]:
 
 
 def offset_of(tag: str, field: str) -> int:
-    """Return the offset in bytes of a record's field."""
+    """Return the byte offset of a record's field."""
     before = _SCHEMA["records"][tag][: fields_of(tag).index(field)]
     return struct.calcsize("<" + "".join(f"{n}{code}" for _, code, n in before))
 

@@ -1,4 +1,4 @@
-"""Union of all kinds of models except ensembles."""
+"""Union of all model types except ensembles."""
 
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.kernel_model import KernelModel

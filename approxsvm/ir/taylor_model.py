@@ -21,8 +21,8 @@ MAX_TAYLOR_DEGREE: Final = 6
 class TaylorModel(FeatureModel):
     """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha."""
 
-    # weights[k] are the weights of the monomials of degree k, from 0 to at most 6, in the order of
-    # itertools.combinations_with_replacement; the number of weights for degree 1 is the number of columns.
+    # weights[k] contains the weights of the monomials of degree k, from 0 to at most 6, in the order of
+    # itertools.combinations_with_replacement; the number of degree-1 weights is the number of columns.
     weights: tuple[FloatArray, ...]
     intercept: FloatArray  # shape (1,)
     gamma: float  # positive
@@ -60,7 +60,7 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding errors of features and sum: s is rounded n_features times, and s phi_k(s) < 8."""
+        """Bound the rounding errors of the features and the sum: s is rounded n_features times, and s phi_k(s) < 8."""
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
@@ -74,7 +74,7 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds and of calls of functions like exp per row; a feature costs about one call."""
+        """Numbers of multiply-adds, and of calls to functions like exp, per row; a feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
@@ -84,7 +84,7 @@ class TaylorModel(FeatureModel):
 
     @cached_property
     def norms(self) -> FloatArray:
-        """Norms N_k of the weights of each degree k from 0 to 8, rounded up."""
+        """Norms N_k of the degree-k weights, for k from 0 to 8, rounded up."""
         norms = np.zeros(LAST_NORM_DEGREE + 1)
         with np.errstate(over="ignore", under="ignore"):
             norms[: self.degree + 1] = [_norm_above(weights) for weights in self.weights]
@@ -102,12 +102,12 @@ class TaylorModel(FeatureModel):
         return self.total * 1.6488
 
     def negated(self) -> "TaylorModel":
-        """Return the two-class model with swapped labels, whose values have the opposite signs."""
+        """Return the two-class model with swapped labels and negated values."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
 
 
 def _norm_above(numbers: FloatArray) -> float:
-    """Return the Euclidean norm, rounded up; the numbers are scaled to prevent overflow."""
+    """Return the Euclidean norm, rounded up; the elements are scaled to prevent overflow."""
     unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
     return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

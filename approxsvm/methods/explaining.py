@@ -14,15 +14,15 @@ from approxsvm.methods.predicting import Predicts
 
 
 class Explaining:
-    """Certified radii, gradients, and the validity test at run time."""
+    """Certified radii, gradients, and the run-time validity test."""
 
     def certified_radius(self: Predicts, X: Any) -> FloatArray:
-        """Return a proven distance by which each row may move without a change of its label.
+        """Return a proven distance by which each row may move without a change in its label.
 
-        Any point within this Euclidean distance of a row, in the units of `X`, has the label that `predict` returns for
-        the row, by the source's formula over the real numbers. The proof uses norms of the model (radius.py), so the
-        nearest point with another label is usually 2 to 10 times as far away. The distance is 0 if nothing is proven,
-        and infinite if no point has another label.
+        By the source's formula over the real numbers, any point within this Euclidean distance of a row, in the units
+        of `X`, has the label that `predict` returns for the row. The proof uses norms of the model (radius.py), so the
+        nearest point with a different label is usually 2 to 10 times as far away. The distance is 0 if nothing is
+        proven, and infinite if no point has a different label.
 
         Parameters
         ----------
@@ -57,33 +57,33 @@ class Explaining:
     def gradient(self: Predicts, X: Any, *, return_bound: bool = False) -> Any:
         """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
 
-        For a Gaussian kernel the gradient is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and
-        sigmoid kernels and random Fourier features also have a gradient. The gradient is in the units of `X`, before
-        any scaling, selection of columns or projection. Beyond a limit (MinMaxScaler with ``clip=True``) the gradient
-        is 0.
+        For a Gaussian kernel the gradient is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Gradients are
+        also available for polynomial and sigmoid kernels and random Fourier features. They are in the units of `X`,
+        before any scaling, column selection or projection. Beyond a clipping limit (MinMaxScaler with ``clip=True``),
+        the derivative is 0.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds, too.
+            Whether to return bounds as well.
 
         Returns
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
             The second shape is for several decision functions or targets. Signs and order are the same as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are the gradients of the pairs
+            ``decision_function``, except for an SVC's one-vs-rest scores: the gradients are then the pairs'
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
-            Returned only with `return_bound`: upper bound on the distance of each number from the gradient of the
-            model's formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient
-            does not exist, the bound covers the slopes on both sides.
+            Returned only with `return_bound`: upper bound on each element's distance from the gradient of the model's
+            formula over the real numbers, with the artifact's parameters. At a limit, where the gradient does not
+            exist, the bound covers the slopes on both sides.
 
         Raises
         ------
         UnsupportedModelError
-            A step before the model neither scales nor projects, a model with a Gaussian kernel has mode "approximate",
-            or the model averages the probabilities of several models.
+            A step before the model neither scales nor projects, a model with a Gaussian kernel was compiled in
+            "approximate" mode, or the model averages several models' probabilities.
 
         Examples
         --------
@@ -106,11 +106,11 @@ class Explaining:
         return (slopes, bounds) if return_bound else slopes
 
     def within_gamma_bound(self: Predicts, X: Any) -> npt.NDArray[np.bool_]:
-        """Return whether each row passes the validity test at run time of Claesen et al. 2014, Eq. 3.11.
+        """Return whether each row passes the run-time validity test of Claesen et al. 2014, Eq. 3.11.
 
         For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and the relative error of each expanded
-        exponential is at most 3.05 %. The test does not bound the relative error of the sum, because terms of opposite
-        sign may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
+        exponential is at most 3.05%. The test does not bound the relative error of the sum, because terms of opposite
+        sign may cancel. With linear and polynomial kernels, no term is approximated, so every row passes.
 
         Parameters
         ----------

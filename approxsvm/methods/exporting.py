@@ -38,12 +38,11 @@ class Exporting:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Rows to predict, preferably not training rows. Rows with NaN or infinity are listed and not predicted.
+            Rows to predict, preferably not training rows. Rows with NaN or infinity are listed but not predicted.
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without the source, the report lacks errors, label differences and the speedup, and states the
-            reason.
+            The source. Without it, the report omits errors, label differences and the speedup, and explains why.
         max_rows : int, optional
             Maximum number of rows to compare with the source. Default: the number that takes about a second.
         title : str, optional
@@ -52,8 +51,8 @@ class Exporting:
         -------
         Report
             ``print(report)`` shows the verdict, figures and speed. ``report.save("report.html")`` writes the page,
-            which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` has all figures.
-            Notebooks display the page.
+            which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` contains all
+            figures. Notebooks display the page.
 
         Raises
         ------
@@ -76,7 +75,7 @@ class Exporting:
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
     def save(self: _Model, path: str | os.PathLike[str]) -> None:
-        """Write the artifact to an .asvm file; if writing fails, the file at `path` keeps its previous content."""
+        """Write the artifact to an .asvm file; if writing fails, the file at `path` keeps its previous contents."""
         self.artifact.write(path)
 
     def to_onnx(
@@ -87,27 +86,27 @@ class Exporting:
         fallback: bool | None = None,
         max_bytes: int = 1 << 28,
     ) -> Any:
-        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx uses for the source.
+        """Export to an ONNX model built from standard operators, with skl2onnx's names and shapes for the source.
 
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
         for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
-        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if the
-        expansions prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as
-        the label. Without a tolerance, scores and probabilities may differ from the results of `decision_function` and
-        `predict_proba` by the error of the expansions.
+        regression. In "certified" mode, the graph predicts the same labels as `predict`: with the expansions if they
+        prove the label, otherwise with the exact model. Scores and probabilities come from the same stage as the label.
+        Without a tolerance, they may differ from the results of `decision_function` and `predict_proba` by the
+        expansions' error.
 
         Parameters
         ----------
         input_type : {"float32", "float64"}
             Type of the rows, and of the scores, probabilities or values. The graph computes in float64.
         certain : bool, optional
-            Whether to add an output "certain", which states for each row whether the label is proven equal to the exact
-            model's, or the value of a regression is proven to be within the tolerance. Default: True, except in mode
-            "approximate", for regressions without a tolerance, and for the exact model of a regression.
+            Whether to add an output "certain", which states for each row whether the label is proven to equal the exact
+            model's, or a regression's value to be within the tolerance. Default: True, except in "approximate" mode,
+            for regressions without a tolerance, and for a regression's exact model.
         fallback : bool, optional
             Whether to include the exact model, for rows whose label the expansions cannot determine. Default: True if
-            the constants of the graph then fit into `max_bytes`.
+            the graph's constants then fit into `max_bytes`.
         max_bytes : int
             Limit on the size of the graph's constants, by default 256 MiB.
 
@@ -120,16 +119,16 @@ class Exporting:
         ------
         UnsupportedModelError
             The graph would exceed `max_bytes`, labels are neither integers nor strings, `certain` is requested without
-            a tolerance that defines it, or `fallback` is requested in mode "approximate".
+            a tolerance that defines it, or `fallback` is requested in "approximate" mode.
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
 
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph has no exact model, because the exact model is too large or `fallback`
-            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also states
-            this limitation.
+            The model is certified, but its graph lacks the exact model, because this would be too large or `fallback`
+            is False. For rows whose "certain" is false, labels may differ from the exact model's. The graph's
+            ``doc_string`` also states this limitation.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -151,56 +150,56 @@ class Exporting:
         inputs: Literal["float32", "int16", "int8"] = "float32",
         X: Any = None,
     ) -> CExport:
-        """Write the model as one C99 header for microcontrollers, with constant data and without heap and libc.
+        """Write the model as one C99 header for microcontrollers, with constant data and no use of the heap or libc.
 
-        With ``name="m"`` the header has the following functions, which take a raw row and scale the row:
+        With ``name="m"`` the header has the following functions, which take a raw row and scale it:
 
-        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
-          or, for a regression, the value as ``float m_predict``.
-        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
+        * ``int m_predict(const float row[])``, which returns the label's index in ``m_labels``; for a regression,
+          ``float m_predict`` returns the value.
+        * ``int m_is_certain(const float row[])``, which returns whether this label is proven to be the exact model's;
           for a regression, whether the value is within the tolerance of the exact value.
         * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
           float bounds[])``, except for models that combine votes or probabilities, which have no decision values. A
-          regression with several targets has these functions and no ``m_predict``.
+          regression with several targets has these functions but no ``m_predict``.
         * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
           has probabilities.
 
-        Gaussian kernels are evaluated by their expansions if the artifact has exactly one expansion for each decision
-        function. All other kernels, and all kernels in mode "exact", are evaluated by their defining sums in float32.
-        Rows too long for float32 are treated like rows with NaN: the values are NaN, and the row is never certain.
+        Gaussian kernels are evaluated by their expansions if the artifact has expansions of every decision function.
+        All other kernels, and all kernels in "exact" mode, are evaluated by their defining sums in float32; rows for
+        which these may overflow are treated like rows with NaN: their values are NaN, and they are never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are the numbers of features, values and labels.
 
         Parameters
         ----------
         path : str or path
-            Path of the header; the file keeps its previous content if writing fails.
+            Path of the header; the file keeps its previous contents if writing fails.
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integer coefficients take half or a quarter of the memory, and slightly more time.
-            All bounds include the rounding of the coefficients, so fewer rows are certain, but no certain label is
-            wrong. Integer coefficients are allowed only for expansions.
+            Type of the coefficients. Integers need half or a quarter of the memory, and slightly more time. All bounds
+            include their rounding, so fewer rows are certain, but no certified label is wrong. They are allowed only
+            for expansions.
         inputs : {"float32", "int16", "int8"}
-            Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
-            m_steps[j] * q``, and a row is certain only if all these numbers give the same label. Floats are converted
-            to codes by ``m_quantize(numbers, row)``. Numbers out of range get the last code, and rows with such numbers
+            Type of the rows. Code q of feature j represents all values within half a step of ``m_offsets[j] +
+            m_steps[j] * q``, and a row is certain only if all these values give the same label. Floats are converted to
+            codes by ``m_quantize(numbers, row)``. Values out of range are clamped to the nearest code, and their rows
             are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
             Sample rows that resemble the rows to predict; they determine the range of integer inputs, and are needed
-            only for integer inputs.
+            only for them.
 
         Returns
         -------
         CExport
-            The needed ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and ``multiply_adds`` for each row.
+            The required ``flash_bytes`` (constants), ``ram_bytes`` (stack) and ``multiply_adds`` per row.
 
         Raises
         ------
         UnsupportedModelError
-            A step before the model neither scales nor projects, some numbers do not fit into float32, or integers are
-            requested but not supported: for rows after a projection, for several models, or for coefficients of sums.
+            Some values cannot be represented in float32, or integers are requested but not supported: for rows if a
+            step does more than scale, for rows of several models, or for coefficients of sums.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong
             shape.

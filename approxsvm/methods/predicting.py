@@ -1,4 +1,4 @@
-"""Methods that estimators and `Predictor` have in common."""
+"""Methods shared by estimators and `Predictor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.runtime.evaluator import ARRAY, Evaluator
 
 
 class Predicts(Protocol):
-    """Interface of estimators and predictors for their methods."""
+    """Interface of estimators and predictors, as used by their methods."""
 
     @property
     def _evaluator(self) -> Evaluator: ...
@@ -35,19 +35,19 @@ class Predicting:
 
     @property
     def plan(self: Predicts) -> Plan | None:
-        """Plan that was built, with a plan for each member of an ensemble; None if the artifact has no plan."""
+        """Plan that was built, with a plan for each member of an ensemble; None if the artifact has none."""
         built: Plan | None = self.artifact.build_plan
         return built
 
     def predict(self: Predicts, X: Any) -> npt.NDArray[Any]:
-        """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
+        """Predict class labels, regression values, or 1 and -1 for inliers and outliers.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling, because the artifact includes the scaling. A data frame must have the columns
-            with which the source was fitted, in order; if the source begins with a ColumnTransformer, columns are
-            matched by name. If the model has no column names, a `Predictor` matches columns as `predict_arrow` does.
+            Raw rows, before any scaling, because the artifact includes it. A data frame must have the columns that the
+            source was fitted with, in order; if the source begins with a ColumnTransformer, columns are matched by
+            name. If the model has no column names, a `Predictor` matches columns as `predict_arrow` does.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class Predicting:
     def certified(self: Predicts, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether the first stage's bound proves the label or value of each row, without the exact model.
 
-        In mode "certified" the exact model computes the labels of the other rows, so these labels also equal the exact
-        model's. In mode "approximate" the labels of the other rows may differ from the exact model's.
+        In "certified" mode, the exact model computes the labels of the other rows, so they also equal the exact
+        model's. In "approximate" mode, they may differ from the exact model's.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Predicting:
 
     @property
     def rows_per_stage(self: Predicts) -> dict[str, int]:
-        """Number of rows that each stage has predicted since this object was created.
+        """Number of rows predicted by each stage since this object was created.
 
         The stages are "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree",
         "subspace" (sums over the coordinates of a subspace), "float32" and "float64" (the exact engine), and
@@ -106,7 +106,7 @@ class Predicting:
                 raise
             except (TypeError, OverflowError) as error:
                 raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None
-            except ValueError as error:  # scikit-learn raises this error also for wrong names and shapes
+            except ValueError as error:  # scikit-learn also raises this for wrong names and shapes
                 is_of_cells = "could not convert" in str(error) or "array element" in str(error)
                 raise error_of_cells(known, raw, str(error)) if is_of_cells else InputError(str(error)) from None
             frames.learn(X, rows)
@@ -118,16 +118,16 @@ class Predicting:
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features)
-            Contiguous rows of float32 or float64 are fastest. A list, a mapping, a pandas Series, a named tuple, or a
-            data frame of one row is also accepted. Values with names are matched by name, in any order
+            Contiguous float32 or float64 rows are fastest. A list, a mapping, a pandas Series, a named tuple, or a data
+            frame of one row is also accepted. Values with names are matched by name, in any order
             (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            Outputs to return, as a dict. Default: only the label, or the value of a regression.
+            Outputs to return, as a dict. Default: only the label, or a regression's value.
 
         Returns
         -------
         scalar, ndarray of shape (n_targets,), or dict
-            A class label, 1 or -1, or a value; an array if `predict` returns several results for each row.
+            A class label, 1 or -1, or a value; an array if `predict` returns several results per row.
 
         Raises
         ------
@@ -152,14 +152,14 @@ class Predicting:
         Parameters
         ----------
         column : int or str
-            Position of the raw column, or its name.
+            Index of the raw column, or its name.
         value : str, None or NaN
             A category, or a missing value.
 
         Returns
         -------
         float
-            The position of a known string among the categories; NaN for NaN, -2 for None, and -1 for unknown values.
+            The index of a known string among the categories; NaN for NaN, -2 for None, and -1 for unknown values.
 
         Raises
         ------
@@ -193,20 +193,19 @@ class Predicting:
     ) -> Any:
         """Predict the rows of a table of Arrow columns, without Python objects; return a table.
 
-        Columns are matched by the names with which the model was fitted, in any order; further columns are ignored. A
+        Columns are matched by the names that the model was fitted with, in any order; additional columns are ignored. A
         model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
-        these columns. Otherwise the model takes the columns that `keep` does not name by position, with a
-        `ColumnsByPositionWarning`. There must be exactly one column for each feature, without another numbering (x0,
-        x2), or a single column of fixed-size lists with one item for each feature. Columns that the model does not use,
-        such as columns that a ColumnTransformer drops, are not read: such columns may have any content, and may be
-        missing if the model has names. Fixed-size lists are not copied; columns are copied once, to a buffer that is
-        reused.
+        them. Otherwise, it takes the columns that are not in `keep` by position, with a `ColumnsByPositionWarning`.
+        There must then be exactly one column per feature, not numbered differently (x0, x2), or a single column of
+        fixed-size lists with one item per feature. Columns that the model does not use, such as those dropped by a
+        ColumnTransformer, are not read: they may have any contents, and may be missing if the model has names.
+        Fixed-size lists are not copied; columns are copied once, into a reused buffer.
 
         Parameters
         ----------
         data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or any object that exports an Arrow stream
             Polars, DuckDB and pandas objects export such a stream. Features are numbers of any type, booleans, or
-            dictionaries of these.
+            dictionaries of them.
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
             Outputs to return. Default: "label", or "value" for a regression. If an output has several columns, the
             class or pair of classes follows the output's name: "probability_setosa".
@@ -215,13 +214,13 @@ class Predicting:
         columns : sequence of str, optional
             The feature columns, in the order of the model's features.
         on_error : {"fail", "null", "skip"}
-            Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range.
+            Treatment of rows that contain a null, NaN, infinity, or a value outside the model's range.
 
         Returns
         -------
         pyarrow.Table
-            One row for each input row, except skipped rows. The numbers equal the results of `predict` and the related
-            methods for a large batch, whatever the number of rows and their division into batches.
+            One row for each input row, except skipped rows. The values equal the results of `predict` and the related
+            methods for a large batch, regardless of the number of rows and how they are divided into batches.
 
         Raises
         ------

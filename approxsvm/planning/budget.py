@@ -17,15 +17,15 @@ from approxsvm.planning.request import Effort
 ROWS_EXPECTED: Final = 1_000_000
 # Assumed number of threads in a search, fixed so that plans do not depend on the machine; one thread predicts rows.
 _THREADS: Final = 2.0
-# Factors by which each level of effort multiplies the work that a trial may take.
+# Factor, for each level of effort, on the work allowed for a trial.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
-# Work on rejected plans that is always allowed, and share of the possible savings that a trial may always take.
+# Work on rejected plans that is always allowed, and fraction of the possible savings that a trial may always take.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
-    """Work of the search so far, least cost of a row so far, and the work that another trial may take."""
+    """Work done by the search so far, least cost of a row so far, and the work that another trial may take."""
 
     def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits
@@ -35,7 +35,7 @@ class Budget:
         if seconds is None:  # time of a multiply-add in seconds, under each profile
             seconds = np.array([profile.seconds for profile in Profile.all()])
         self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
-        # Least costs over all plans so far, and the weighted costs of the best plan
+        # Least costs over all plans so far, and the weighted costs of the best plan.
         self.least = exact
         self.best: FloatArray = exact.weighed if self.is_free else np.full_like(exact.weighed, np.inf)
         self._least = self.best
@@ -53,9 +53,9 @@ class Budget:
     def worth(self, hopeful: Cost) -> float:
         """Return the work that a trial of a plan may take if a row may cost as little as `hopeful`.
 
-        This work is at most the work that the plan would save for all expected rows. Trials of plans other than the
-        best plan so far may together take as much work as the best plan itself, including the sums that all plans need,
-        or a fixed amount of work. So at most half of all work is wasted. A trial may always take a small share of the
+        It is at most the work that the plan would save for all expected rows. Trials of plans other than the best so
+        far may together take as much work as the best plan itself, including the sums needed by all plans, or a fixed
+        amount of work. Thus, at most half of all work is wasted. A trial may always take a small fraction of the
         possible savings.
         """
         if not self._is_rationed:
@@ -74,7 +74,7 @@ class Budget:
         return is_worth
 
     def record(self, cost: Cost, work: float, to_build: float) -> None:
-        """Record the cost of a row found by a trial, the work of the trial, and the work of building the plan."""
+        """Record the cost of a row found by a trial, the trial's work, and the work of building the plan."""
         self._spent += work
         least = np.minimum(self._least, cost.weighed)
         if (cost.weighed / least).max() < (self.best / least).max():

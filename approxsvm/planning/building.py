@@ -1,4 +1,4 @@
-"""Construction of artifacts. An artifact depends only on the model, the rows and the plan, not on the search for it."""
+"""Artifact construction: an artifact depends only on the model, the rows and the plan, not on the plan's origin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Parts of an artifact that the search for the plan has already built."""
+    """Parts of an artifact already built by the search for the plan."""
 
     points: Points | None = None
     expanded: Expanded | None = None
@@ -38,7 +38,7 @@ class Prepared:
 def build(
     model: KernelModel, problem: Problem, plan: Plan, request: Request, prepared: Prepared | None = None
 ) -> Artifact:
-    """Build an artifact by a plan. `prepared` contains parts that the search has built; other parts are built here."""
+    """Build an artifact from a plan. `prepared` contains the parts built by the search; the others are built here."""
     done = prepared or Prepared()
     write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan)
     if plan.engine == "expansions":
@@ -67,7 +67,7 @@ def build_expanded(
 ) -> Expanded:
     """Expand all functions, or only the pairs of majority classes, about the given centers, and certify the expansions.
 
-    If these centers are only part of the plan's centers, `of_centers` is the number of the plan's centers.
+    If these are only some of the plan's centers, `of_centers` is the number of all its centers.
     """
     model, expansions, certificates = problem.model, [], []
     forms = None

@@ -1,4 +1,4 @@
-"""Merging of ensemble members that use the exact engine, so that common kernels are evaluated once."""
+"""Merging of ensemble members that use the exact engine, so that common kernel values are computed once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
 
 
 def replayed(ensemble: Ensemble, request: Request, build: Lowering) -> tuple[Ensemble, list[Built]]:
-    """Build and merge the members as the request's plan says; raise InputError if the plan does not fit."""
+    """Build and merge the members according to the request's plan; raise InputError if the plan does not fit."""
     plan = request.plan
     assert plan is not None
     n_planned = sum(member.n_functions for member in plan.members)
@@ -92,7 +92,7 @@ def _merged(ensemble: Ensemble, one: KernelModel, request: Request, n_functions:
 
 
 def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
-    """Return whether the exact engine could replace the plan with which a member was built."""
+    """Return whether the exact engine could replace the plan used to build a member."""
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
     may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
     return may_be_exact or (built[0].mode == "exact" and not built[0].section("subspaces"))
@@ -125,7 +125,7 @@ def _cost(model: KernelModel, constants: Constants, built: Built | None = None) 
 
 
 def _share_of_exact(tried: Sequence[TriedPlan], constants: Constants) -> float:
-    """Return the measured or predicted cost of the chosen plan, relative to the cost of the exact engine."""
+    """Return the measured or predicted cost of the chosen plan, relative to the exact engine's cost."""
     chosen = next((plan for plan in tried if plan.chosen), None)
     if chosen is None:
         return 1.0

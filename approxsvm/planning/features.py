@@ -1,4 +1,4 @@
-"""Lowering of linear models on features, which need no planning, only a check that the options suit the model."""
+"""Lowering of linear models on feature maps, which need no planning, only a check that the options suit the model."""
 
 from __future__ import annotations
 

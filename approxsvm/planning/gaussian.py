@@ -31,18 +31,18 @@ from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.planning.search import Choice, Found, search
 from approxsvm.system.threads import one_thread_inside
 
-# Default tolerance for the values of a regression, as a share of the range of values.
+# Default tolerance for the values of a regression, as a fraction of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
 # Minimum tolerance as a multiple of the common float64 bound, which is computed from the largest coefficients of all
 # functions. With a smaller tolerance, the definition would be evaluated for nearly all rows.
 _OF_SHARED_MODULI: Final = 16.0
-# Number of rows for the estimate of the float64 error of scaling.
+# Number of rows for estimating the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256
 
 
 def build(model: KernelModel, request: Request) -> Built:
     """Plan, expand and certify a model, and create its artifact."""
-    writer.input_scale_for(model.gamma)  # rejects numbers that the format cannot represent, before any arithmetic
+    writer.input_scale_for(model.gamma)  # rejects values that the format cannot represent, before any arithmetic
     if request.plan is not None:
         limits = replace(request.limits, random_state=request.plan.seed)
         request = replace(request, center=request.plan.center, limits=limits)
@@ -66,14 +66,14 @@ def build(model: KernelModel, request: Request) -> Built:
 def _finished(
     model: KernelModel, problem: Problem, request: Request, found: Found, reason: str
 ) -> tuple[Artifact, float]:
-    """Build the plan that the search has found; return the artifact and the estimated time of its sums in seconds."""
+    """Build the plan found by the search; return the artifact and the estimated time for its sums, in seconds."""
     before = problem.known_sums.work
     artifact = building.build(model, problem, *_plan_of(problem, found, reason, request))
     return artifact, (problem.known_sums.work - before) / WORK_PER_SECOND
 
 
 def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], request: Request) -> list[Rival]:
-    """Return all plans that were tried, for a timed comparison of the best plans."""
+    """Return all plans that were tried, for a timed comparison of the best ones."""
     may_be_exact = request.limits.degree == request.limits.n_centers == "auto"
     rivals = []
     for tried, found in zip(choice.tried, choice.found, strict=True):
@@ -89,8 +89,8 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
     """Build only the exact engine, which computes each kernel value once for all functions.
 
-    With `by_sign`, only the signs of values matter, because the signs are the labels. Then no tolerance is promised, so
-    that the cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an
+    With `by_sign`, only the signs of values matter, because they are the labels. No tolerance is then guaranteed, so
+    the cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an
     ensemble.
     """
     request.check_plan(model, "exact")
@@ -108,7 +108,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the smallest tolerance to promise: by default, one that is cheap; if one is requested, float64's limit."""
+    """Return the smallest tolerance to guarantee: by default, a cheap one; if one is requested, float64's limit."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 
@@ -121,8 +121,7 @@ def _problem(model: KernelModel, request: Request) -> Problem:
     tolerance = max(_promise(model, request), _least(model, request))
     if rows is not None and model.input_map is not None:
         rows = model.input_map.apply(rows)
-    # To predict labels of several classes by votes, the winner's pairs suffice; values, and labels by scores, need all
-    # pairs.
+    # To predict multiclass labels by votes, the winner's pairs suffice; values, and labels by scores, need all pairs.
     by_votes = model.has_pairs and math.isinf(tolerance) and model.outputs.label_rule == "votes"
     outputs = Outputs(label_rule="scores", decision_shape="each") if model.outputs.of_each_class else Outputs()
     return Problem(
@@ -137,7 +136,7 @@ def _problem(model: KernelModel, request: Request) -> Problem:
 
 
 def _plan_of(problem: Problem, found: Found, reason: str, request: Request) -> tuple[Plan, Request, Prepared]:
-    """Return the plan as data, with the parts that the search has built."""
+    """Return the plan as data, with the parts built by the search."""
     make = partial(request.plan_of, problem.model, reason=reason)
     if isinstance(found, Candidate):
         points, work = found.points, NORM_WORK[request.limits.effort]
@@ -182,9 +181,9 @@ def _check_plan(problem: Problem, request: Request) -> None:
 
 
 def _promise(model: KernelModel, request: Request) -> float:
-    """Return the promised tolerance: the requested one or, by default, infinity or a share of a regression's range.
+    """Return the guaranteed tolerance: the requested one or, by default, infinity or a share of a regression's range.
 
-    Infinity means that only labels are promised.
+    Infinity means that only labels are guaranteed.
     """
     if request.tolerance is not None:
         least = least_tolerance(model, _typical_row_error(model, request.rows))

@@ -10,7 +10,7 @@ from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """Lower to support vectors and, if cheaper, also to a polynomial form; in mode "approximate", only to the form."""
+    """Lower to support vectors and, if cheaper, also to a polynomial form; in "approximate" mode, only to the form."""
     request.check_positive_tolerance()
     kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
     summed_up = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"

@@ -1,4 +1,4 @@
-"""Planning problem: a model with a Gaussian kernel, sample rows, and the limits and tolerance of plans."""
+"""Planning problem: a model with a Gaussian kernel, sample rows, and the limits and tolerance for plans."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from approxsvm.runtime.evaluator import LABELS, Evaluator
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Input of the planner."""
+    """Input to the planner."""
 
     model: KernelModel  # model without an input map
-    frame: Frame  # frame whose center plans with a single center use
+    frame: Frame  # frame that provides the center for plans with a single center
     rows: Any = None  # (n_rows, n_features): mapped sample rows; by default, the support vectors
     mode: Mode = "certified"
-    tolerance: float = math.inf  # tolerance of values; infinite if only labels matter
+    tolerance: float = math.inf  # tolerance for values; infinite if only labels matter
     limits: Limits = field(default_factory=Limits)
-    majority_only: bool = False  # whether centers need only the pairs of their majority classes
+    majority_only: bool = False  # True if centers need only the pairs of their majority classes
 
     @cached_property
     def exact(self) -> Evaluator:
-        """Evaluator of the exact model, which is built once."""
+        """Evaluator for the exact model, built once."""
         return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
 
     @cached_property
     def exact_sections(self) -> dict[str, bytes]:
-        """Sections of the exact model, which all artifacts of the problem share."""
+        """Sections of the exact model, shared by all artifacts for the problem."""
         return writer.exact_sections_of(self.exact.artifact)
 
     @cached_property
     def known_sums(self) -> KnownSums:
-        """Cache of the sums that have been computed for expansions of the model."""
+        """Cache of the sums already computed for expansions of the model."""
         return KnownSums()
 
     @cached_property
     def products(self) -> Products:
-        """Counts on which the cost of a row in the exact engine depends."""
+        """Counts that determine the cost of a row in the exact engine."""
         return Products.of(self.model, self.typical_rows)
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        """Return the position of the predicted class of each row among several classes."""
+        """Return the index of each row's predicted class among several classes."""
         return np.asarray(self.exact.evaluate(rows, LABELS), dtype=np.intp)
 
     @property

@@ -1,4 +1,4 @@
-"""Race of plans: the plans predict held-out rows in turn, and the times on this machine are compared (`measure`)."""
+"""Race between plans: they predict held-out rows in turn, and their times on this machine are compared (`measure`)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from approxsvm.runtime.evaluator import Evaluator
 # Maximum number of plans in a race, and maximum estimated cost of a plan as a multiple of the least cost.
 _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
-# Processor time in seconds that building the plans for a race may always take.
+# Processor time, in seconds, that is always allowed for building the plans for a race.
 _ACCEPTABLE_SECONDS: Final = 0.5
 # Maximum number of small calls in a turn, and maximum number of values in the rows of all calls.
 _CALLS: Final = 300
 _MAX_NUMBERS: Final = 1 << 24
-# Minimum and maximum number of rounds, and number of runs in a turn. Plans that take longer than the fastest plan by
-# the factor `_TOO_SLOW` are not timed after the first round.
+# Minimum and maximum number of rounds, and number of runs in a turn. Plans slower than the fastest by more than the
+# factor `_TOO_SLOW` are not timed after the first round.
 _LEAST_ROUNDS: Final = 3
 _MOST_ROUNDS: Final = 20
 _CALLS_OF_A_TURN: Final = 2
@@ -39,34 +39,34 @@ _clock: Final = perf_counter if os.name == "nt" else thread_time
 
 
 class Rival(NamedTuple):
-    """Plan that the search has tried."""
+    """Plan tried by the search."""
 
     tried: TriedPlan
     finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' time
-    seconds: float  # estimated processor time of building; infinite if options exclude the plan
-    always: bool  # whether the plan always takes part, at any estimated cost
+    seconds: float  # estimated processor time for building; infinite if options exclude the plan
+    always: bool  # True if the plan takes part at any estimated cost
 
 
 class Times(NamedTuple):
-    """Least measured time per row."""
+    """Least measured times per row."""
 
-    asked: float  # time in calls of the requested size, in seconds
-    alone: float | None  # time in calls of one row, in seconds; None if other small calls are requested
+    asked: float  # seconds per row in calls of the requested size
+    alone: float | None  # seconds per row in calls of one row; None if `rows_per_call` is above 1
 
 
 def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
-    """Call `answer` and return the seconds that it took in this thread; `compile` uses this as its stopwatch."""
+    """Call `answer` and return its time in this thread, in seconds; `compile` uses this as its stopwatch."""
     start = _clock()
     answer()
     return _clock() - start
 
 
 def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, search_seconds: float) -> Built:
-    """Build the plans with the least estimated costs, and return the fastest of these plans in a race.
+    """Build the plans with the least estimated costs, race them, and return the fastest.
 
     If the planner's choice is the only finalist, it is returned without a race, with the explanation `reason`. The
-    explanations of winners contain no measured times, so that the plan determines the bytes of an artifact. The race
-    takes about as much processor time as the search did.
+    winner's explanation contains no measured times, so the plan determines the artifact's bytes. The race takes about
+    as much processor time as the search did.
     """
     limits, tried = request.limits, [rival.tried for rival in rivals]
     chosen = [k for k, plan in enumerate(tried) if plan.chosen]
@@ -90,11 +90,11 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, sea
 
 
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
-    """Choose at most four plans for a race; return their positions in ascending order.
+    """Choose at most four plans for a race; return their indices in ascending order.
 
-    Plans whose field `always` is True take part. Another plan takes part if its estimated cost is at most 1.5 times the
-    least, if building the plan takes no more time than the search, and, without `rows_per_call`, if a single row does
-    not cost far more than with the best plan.
+    Plans whose field `always` is True take part. Any other plan takes part if its estimated cost is at most 1.5 times
+    the least, building it takes no more time than the search and, without `rows_per_call`, a single row does not cost
+    far more than with the best plan.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
     alone = {k: rival.tried.share_alone or 0.0 for k, rival in enumerate(rivals)}
@@ -111,10 +111,10 @@ def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds
 
 
 def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: float) -> tuple[int, list[Times]]:
-    """Return the position of the winner and the times of all plans; the smallest plan within 5 % of the fastest wins.
+    """Return the winner's index and the times of all plans; the smallest plan within 5% of the fastest wins.
 
     Without `rows_per_call`, calls are large, and a plan that takes more than three times as long as another plan for a
-    single row cannot win. Timing ends after three rounds if these took `most_seconds`.
+    single row cannot win. Each timing takes 3 to 20 rounds, and ends once half of `most_seconds` has been spent.
     """
     assert request.stopwatch is not None
     rows_per_call, progress = request.limits.rows_per_call, partial(request.progress, "Racing")
@@ -158,7 +158,7 @@ def _least_seconds(
 
 
 def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
-    """Compute the usual output: values if the artifact promises a tolerance, otherwise labels."""
+    """Compute the usual output: values if the artifact guarantees a tolerance, otherwise labels."""
     are_values = math.isfinite(evaluator.artifact.header["tolerance"])
     answer: Callable[[Any], object] = evaluator.evaluate if are_values else evaluator.predict
     if calls[0].ndim == 1:
@@ -168,7 +168,7 @@ def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
 
 
 def _calls(rows: Any, call_rows: int) -> list[Any]:
-    """Return the rows for the calls of a turn, evenly spread over `rows`, or repeated if there are too few rows."""
+    """Return the rows for the calls of a turn, evenly spread over `rows`, or repeated if there are too few."""
     n_present, is_dense = rows.shape[0], isinstance(rows, np.ndarray)
     numbers_of_row = rows.shape[1] if is_dense else rows.nnz // n_present
     most = min(CALL_ROWS, max(_MAX_NUMBERS // max(numbers_of_row, 1), 1))

@@ -15,9 +15,9 @@ from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
-# Function that gets a description of the current task and the completed share of the task, from 0 to 1.
+# Function called with a description of the current task and its completed fraction, from 0 to 1.
 Progress = Callable[[str, float], None]
-# Function that calls another function for an artifact, and returns the seconds that the call took.
+# Function that calls another function for an artifact, and returns the time of the call in seconds.
 Stopwatch = Callable[[Artifact, Callable[[], object]], float]
 # Artifact, with the plans that were tried.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
@@ -25,16 +25,16 @@ Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 @dataclass(frozen=True)
 class Limits:
-    """Choices of the planner that the user fixes or limits."""
+    """Planner choices that the user fixes or limits."""
 
     # An integer fixes the choice
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
     max_bytes: int | None = None  # maximum size of the artifact
-    target_error: float | None = None  # maximum share of labels that differ from the source's, in mode "approximate"
-    effort: Effort = "normal"  # determines the numbers of centers to try and the work that each trial may take
+    target_error: float | None = None  # maximum fraction of labels that differ from the source's, in "approximate" mode
+    effort: Effort = "normal"  # determines the numbers of centers to try and the work allowed for each trial
     random_state: int = 0  # seed for the choice of rows and centers
-    rows_per_call: int | None = None  # call size to optimize for; None for batches
+    rows_per_call: int | None = None  # number of rows per call to optimize for; None for batches
     rows_expected: int | None = None  # number of rows to predict, which limits the search; None for a million
 
     def __post_init__(self) -> None:
@@ -57,7 +57,8 @@ class Limits:
 class Request:
     """Options of `compile`, as documented there; `rows` contains sample rows before any input map.
 
-    Raises InputError for values that are invalid for every model. Numbers and strings become plain Python objects.
+    Raises InputError for values that are invalid for every model. Numbers and strings are converted to plain Python
+    objects.
     """
 
     mode: Mode
@@ -90,7 +91,7 @@ class Request:
             )
 
     def check_options_with_plan(self) -> None:
-        """Raise InputError for options that guide a search if a plan is given, because the plan replaces the search."""
+        """Raise InputError for options that guide a search if a plan is given, because it replaces the search."""
         if self.plan is None:
             return
         options = {"center": self.center, "measure": self.stopwatch is not None, **asdict(self.limits)}
@@ -100,7 +101,7 @@ class Request:
                 raise InputError(f"{name} is {options[name]!r}, but the plan replaces it: leave it out")
 
     def check_plan(self, model: Any, *engines: str) -> None:
-        """Raise InputError if the plan is for another model or mode, or the plan's engine is not one of `engines`."""
+        """Raise InputError if the plan is for another model or mode, or its engine is not one of `engines`."""
         plan = self.plan
         if plan is None:
             return

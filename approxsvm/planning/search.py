@@ -1,18 +1,15 @@
-"""Search for the plan of a model with a Gaussian kernel; families of plans are tried in turn, with one work budget.
+"""Plan search for a model with a Gaussian kernel; plan families are tried in turn, within one work budget.
 
-| family | its hopeful cost assumes that | a trial builds |
-|---|---|---|
-| expansions about 1, 16, 64, ... centers | a step leaves the squared share of the last step | some centers |
-| higher degrees about the same centers | a degree leaves the squared share of the last degree | some centers |
-| kernel sums over few coordinates | the cheapest sums decide all rows | some classes |
-| the exact engine alone | its cost is known | nothing |
+| family | its hopeful cost assumes that | a trial builds | |---|---|---| | expansions about 1, 16, 64, ... centers | a
+step leaves the square of the fraction left by the last step | some centers | | higher degrees about the same centers |
+a degree leaves the square of the fraction left by the last degree | some centers | | kernel sums over a few coordinates
+| the cheapest sums decide all rows | some classes | | the exact engine alone | its cost is known | nothing |
 
-A trial predicts held-out rows with the parts in the last column.
+A trial predicts held-out rows with what the last column lists.
 
-A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the work of
-the trial. The plan with the least regret is chosen. The regret of a plan is the largest ratio, over all cost profiles,
-of the plan's cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan
-(building.py).
+A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the trial's
+work. The plan with the least regret is chosen. A plan's regret is the largest ratio, over all cost profiles, of its
+cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan (building.py).
 """
 
 from __future__ import annotations
@@ -84,7 +81,7 @@ class Search:
         self.subspaces = SubspaceTrials(problem, self.budget)
 
     def families(self) -> list[Family]:
-        """List the families in the order of their trials."""
+        """List the families in the order in which they are tried."""
         expansions, subspaces = self.expansions, self.subspaces
         found = [
             Family(partial(expansions.hopeful_cost, n), partial(expansions.work, n), partial(expansions.try_centers, n))
@@ -92,8 +89,8 @@ class Search:
         ]
         found.append(Family(expansions.hopeful_degree, lambda: 0.0, expansions.try_higher_degrees))
         in_few = Family(subspaces.hopeful_cost, subspaces.work, subspaces.run, "Looking for subspaces")
-        # Subspaces suit rows with many non-zero features. For other rows, expansions are tried first, because the
-        # results of these trials limit the work on subspaces.
+        # Subspaces suit rows with many nonzero features. For other rows, expansions are tried first, because their
+        # results limit the work on subspaces.
         return [in_few, *found] if goes_by_many_features(self._problem) else [*found, in_few]
 
     def run(self, progress: Progress) -> Choice:
@@ -200,12 +197,12 @@ class Search:
 
 
 def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-    """Choose the smallest of the candidates that are about as fast as the fastest candidate, or a better higher degree.
+    """Choose the smallest of the candidates that are about as fast as the fastest one, or a better higher degree.
 
     A higher degree is better if it halves the number of uncertified rows.
 
     A candidate counts as about as fast only if it is also about as fast for single rows. A candidate whose average cost
-    is far above the least is excluded, even if it would be better with the weight of slow rows.
+    is far above the least is excluded, even if the weight of slow rows would favor it.
     """
     asked = ratios(c.costs.asked for c in tried)
     tried = [c for c, regret in zip(tried, asked, strict=True) if not regret > ABOUT * asked.min()]

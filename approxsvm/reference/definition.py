@@ -1,8 +1,8 @@
-"""Definitions of all kinds of models in float64, and bounds on their rounding errors.
+"""Definitions of all kinds of models, evaluated in float64, and bounds on their rounding errors.
 
 `definition_of` chooses a class for each kernel; feature models define themselves. The rounding bounds hold for any
 summation order of the terms if the intercept is added last: for the method `values`, which sums by blocks, and for a
-source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+source that evaluates the same terms. Let u = 2^-53 and A1 = sum |a_i|.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,40 +21,40 @@ from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.term_sums import TermSums, term_sums
 
-# Limits on the rows, support vectors and numbers in a block of kernel values; sparse vectors are converted to dense
-# arrays.
+# Maximum numbers of rows and support vectors in a block of kernel values, and of elements in a dense block of support
+# vectors.
 _BLOCK_ROWS: Final = 512
 _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
 # Number of support vectors for which the spread of the values is computed.
 _SOME_VECTORS: Final = 64
-# A function counts as constant if its relative spread is smaller than this number.
+# A function counts as constant if its relative spread is below this value.
 _CONSTANT: Final = 1e-6
 
 
 class Definition(Protocol):
-    """Definition of one model; `mapped` are rows after the input map, (n_rows, n_features)."""
+    """Definition of one model; `mapped` contains rows after the input map, of shape (n_rows, n_features)."""
 
     @property
     def scale(self) -> float:
-        """Largest A1 of all decision functions, or a substitute for A1."""
+        """Largest A1 of all decision functions, or a substitute for it."""
 
     @property
     def spread(self) -> float:
-        """Approximate range of the values at some support vectors, or a substitute for the range."""
+        """Approximate range of the values at some support vectors, or a substitute for it."""
 
     def values(self, mapped: FloatArray) -> FloatArray:
-        """Compute decision values, (n_rows, n_decisions)."""
+        """Compute decision values, of shape (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the float64 rounding error of `values`, in a shape that broadcasts to the shape of the values."""
+        """Bound the float64 rounding error of `values`, in a shape that broadcasts to theirs."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values if each row moves by at most its distance in `errors`, (n_rows, 1)."""
+        """Bound the change in values if each row moves by at most its distance in `errors`, of shape (n_rows, 1)."""
 
 
 def definition_of(model: SingleModel) -> Definition:
-    """Return the definition of a model; the definition of a feature model is the model."""
+    """Return a model's definition; for a feature model, this is the model itself."""
     definition: Definition = model if isinstance(model, FeatureModel) else _BY_KERNEL[model.kernel](model)
     return definition
 
@@ -81,7 +81,7 @@ class _OfKernels:
         return self.sums(mapped, coefficients) + self.model.intercept[chosen]
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Multiply kernel values by coefficients (n_sv, n); returns shape (n_rows, n)."""
+        """Multiply kernel values by coefficients of shape (n_sv, n); return sums of shape (n_rows, n)."""
         model, step = self.model, _block_vectors(self.model)
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
@@ -103,7 +103,7 @@ class _OfKernels:
 
     @cached_property
     def vector_norms(self) -> FloatArray:
-        """Upper bounds on the norms of the support vectors, (n_sv,)."""
+        """Upper bounds on the norms of the support vectors, of shape (n_sv,)."""
         return norms_above(self.model.support_vectors)
 
 
@@ -120,8 +120,8 @@ class GaussianDefinition(_OfKernels):
     def of_sum(self) -> float:
         """Bound on the rounding error of the sum without the intercept.
 
-        The argument h of exp has an error of (n_features + 3) u h, and h exp(-h) is at most 1/e. The bound includes
-        the roundings of exp, of the products and of n_sv additions. The result is twice the bound of
+        The argument h of exp has an error of at most (n_features + 3) u h, and h exp(-h) is at most 1/e. The bound
+        includes the roundings of exp, of the products and of n_sv additions. The result is twice the bound in
         cpp/include/approxsvm/predict/stages/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
@@ -131,17 +131,16 @@ class GaussianDefinition(_OfKernels):
         return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the steepest slope of the kernel, whose values are between 0 and 1."""
+        """Bound the change by the kernel's steepest slope; kernel values are between 0 and 1."""
         return np.asarray(self.scale * np.minimum(gaussian_slope(self.model.gamma) * errors, 1.0))
 
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
         """Return a decision value, and an error bound for distances computed from norms: ||x||^2 - 2 x.z + ||z||^2.
 
-        Digits cancel in this difference of norms. For rows within the distance R of the reference point of the norms,
-        the error of the argument of exp is at most 4 (n_features + 8) u gamma R^2
-        (cpp/include/approxsvm/bounds/kernel_sums.hpp, EngineBound), and the error of a kernel value is at most 1. The
-        bound here is many times larger than these errors. `longest` contains, for each possible reference point, the
-        distance to the farthest support vector.
+        Digits cancel in this difference of norms. For rows within distance R of the norms' reference point, the error
+        of the argument of exp is at most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp,
+        EngineBound), and the error of a kernel value is at most 1. The bound here is many times larger than these
+        errors. `longest` contains, for each possible reference point, the distance to the farthest support vector.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0
@@ -175,9 +174,9 @@ class ProductDefinition(_OfKernels):
         return term_sums(self.model.degree, alphas, abs(self.model.coef0) + underflow, moduli)
 
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-        """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near overflow.
+        """Return four times the bound in cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near overflow.
 
-        `decisions` are the decision functions in the columns of `values`, by default all functions.
+        `decisions` are the decision functions in the columns of `values`, by default all of them.
         """
         model, power = self.model, self.model.degree
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
@@ -190,7 +189,7 @@ class ProductDefinition(_OfKernels):
         return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + of_underflow, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the slope at the row, because the errors are tiny compared with the row."""
+        """Bound the change to first order, by M's slope at the row's norm, because errors are tiny relative to it."""
         sums = self._term_sums(range(self.model.n_decisions))
         moved = errors * sums.moduli_at(norms_above(mapped), 1) * (1.0 + 1e-6)
         return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
@@ -201,7 +200,7 @@ def _block_vectors(model: KernelModel) -> int:
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield squared distances from a row to blocks of support vectors, with the position of each block."""
+    """Yield squared distances from a row to blocks of support vectors, with the index of each block's first vector."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):

@@ -1,4 +1,4 @@
-"""Bounds on sums of powers, tanh or cos, by the records of these terms in cpp/include/approxsvm/program/terms.h.
+"""Bounds on sums of powers, tanh or cos, from the records of these terms in cpp/include/approxsvm/program/terms.h.
 
 The power of a term is 0 for tanh and cos. A1 = sum_i |a_i|, and M(r) = sum_i |a_i| (alpha_i r + beta)^max(power, 1) for
 rows of norm r.
@@ -19,12 +19,12 @@ class TermSums:
 
     power: int
     reach: float  # largest alpha_i
-    coefficients: FloatArray  # coefficients of the polynomial M in reach * r, shape (n_functions, max(power, 1) + 1)
-    sums: FloatArray  # A1, shape (n_functions,)
+    coefficients: FloatArray  # coefficients of the polynomial M in reach * r, of shape (n_functions, max(power, 1) + 1)
+    sums: FloatArray  # A1, of shape (n_functions,)
 
     @np.errstate(all="ignore")
     def moduli_at(self, r: FloatArray, order: int = 0) -> FloatArray:
-        """Compute M, or its derivative of the given order, at rows of norm r, shape (n_rows, n_functions)."""
+        """Compute M, or its derivative of the given order, at rows of norm r; return shape (n_rows, n_functions)."""
         coefficients = polynomial.polyder(self.coefficients, order, axis=1) * self.reach**order
         return np.asarray(polynomial.polyval(self.reach * r, coefficients.T).T)
 

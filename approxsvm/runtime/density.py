@@ -6,14 +6,14 @@ The density of a Gaussian kernel with bandwidth h in d features, with gamma = 1 
 
 The artifact stores f as a regression. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
 at most -log(1 - b / v). In the tails, f is smaller than the rounding error of a float64 sum with values up to 1, so the
-terms are added relative to the largest term,
+terms are added relative to the largest one,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
 
 No term is negative, so no digits cancel. With u = 2^-53, the error of an exponent is at most (d + 12) u h_i, including
 the rounding of gamma. The relative error of the sum is at most the mean of these errors, weighted by the terms, plus n
 + 24 roundings. If earlier steps move a row by at most e, each exponent changes by at most gamma e (2 max_i ||z - x_i||
-+ e), and so does log f. The logarithms of the factors and the sums of these logarithms add a few roundings each.
++ e), and so does log f. The logarithms of the factors and their sums add a few roundings each.
 
 If the source computes in float32, only b includes the source's rounding: log v is kept if b < v; otherwise the bound is
 infinite.
@@ -30,13 +30,13 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values
 
 _UP: Final = 1.01
-_CLOSE: Final = 2.0**-26  # if a value has a larger relative bound, its terms are added relative to the largest term
+_CLOSE: Final = 2.0**-26  # if a value's relative bound is larger, its terms are added relative to the largest one
 
 
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """Return log p of each row, and a bound on the error of log p, which may be infinite without support vectors."""
+    """Return log p for each row, and bounds on the errors, which may be infinite without support vectors."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models have no exact values
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # no exact values in "approximate" mode
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))

@@ -1,8 +1,8 @@
-"""Evaluation of an artifact with only NumPy; this is the only module that imports the native predictor.
+"""Evaluation of an artifact with NumPy alone; this is the only module that imports the native predictor.
 
-An `Evaluator` predicts with one artifact. The rows are already checked: arrays of real numbers or CSR matrices.
-`Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators (estimators.py) for
-programs that use scikit-learn.
+An `Evaluator` predicts with one artifact. Its rows have already been checked: they are arrays of real numbers or CSR
+matrices. `Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators
+(estimators.py) wrap one for programs that use scikit-learn.
 """
 
 import os
@@ -30,11 +30,11 @@ from approxsvm.system.threads import n_threads
 
 # Kinds of values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values
 # within the model's tolerance, if any; "settled": values of the cheapest stage that determines the label; "exact":
-# exact values in every case.
+# always exact values.
 Values = Literal["promised", "settled", "exact"]
-# Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several outputs form a tuple in this order.
+# Outputs to compute (cpp/python/register_predictor.cpp), combined with |; several outputs form a tuple in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# Names of the outputs for users, and the corresponding outputs of the core.
+# User-visible output names, and the corresponding outputs of the core.
 OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 _BITS = dict(zip(OUTPUTS, (LABELS, VALUES, PROBABILITIES, BOUNDS, CERTIFIED), strict=True))
 # The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
@@ -46,27 +46,27 @@ BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 ARRAY = np.ndarray  # looking up a global name is faster than looking up an attribute
 _FLOAT64 = np.dtype(np.float64)
-_PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
-_NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
+_PYTHON_ROWS = (dict, list, tuple)  # row types that the core reads
+_NAMELESS = (ARRAY, list, tuple)  # row types without names; subclasses may have them
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file or its bytes; raise ArtifactError if the bytes violate models/FORMAT.md."""
+    """Read and validate an .asvm file or its bytes; raise ArtifactError if they violate models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """Return the core's functions from decision values and bounds to scores, probabilities, labels and certainty."""
+    """Return the core's functions from decision values and bounds to scores, probabilities, labels and certificates."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ, but the bounds hold for both values.
+    To reduce latency, batches of up to four rows per center use different code from larger ones. The values of a row in
+    a small and in a large batch may differ, but the bounds hold for both.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -80,7 +80,7 @@ class Evaluator:
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
-        # Rows in other containers than numeric arrays may contain values that are not numbers.
+        # Rows in containers other than numeric arrays may contain values that are not numbers.
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers are converted to float64.
@@ -88,25 +88,25 @@ class Evaluator:
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
-        # Labels by position for a single row; None if predictions are values. A list, unlike an array, already contains
+        # Labels by index, for a single row; None if predictions are values. A list, unlike an array, already contains
         # objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
     @cached_property
     def _reader(self) -> _native.RowReader:
-        """Core's reader for rows of Python values."""
+        """The core's reader for rows of Python values."""
         return row_reader(self.artifact.native, self.artifact.raw_columns, needs_real=self._looks_at_dtypes)
 
     @cached_property
     def frames(self) -> KnownFrames:
-        """Layouts of data frames that were converted earlier."""
+        """Layouts of previously converted data frames."""
         return KnownFrames(lambda: self._reader, self.artifact.raw_columns)
 
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
-        """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
+        """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are indices.
 
-        With `as_part`, the results are identical to the results in a large batch.
+        With `as_part`, the results are identical to those in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -131,7 +131,7 @@ class Evaluator:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             flags, strides, size = rows.flags, rows.strides, rows.itemsize
-            # A single row counts as contiguous, whatever the stride of its first axis is.
+            # A single row counts as contiguous, whatever its first axis's stride.
             if not (flags.aligned and strides[0] % size == 0 and (flags.c_contiguous or strides[1] % size == 0)):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values, as_part)
@@ -144,16 +144,16 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
+        """Indices of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the source has probabilities, of classes or of inliers and outliers."""
+        """True if the source has probabilities, of classes or of inliers and outliers."""
         return self.artifact.has_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """Predict labels (one column per target), 1 and -1 for inliers and outliers, or values of a regression."""
+        """Predict labels (one column per target), 1 and -1 for inliers and outliers, or regression values."""
         if rows.shape[0] == 1 and type(rows) is np.ndarray and self._takes_one:
             try:
                 position = self.native.one(rows)
@@ -172,7 +172,7 @@ class Evaluator:
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict a single row, given as a plain array, with as little overhead as possible in Python."""
+        """Predict a single row, given as a plain array, with as little Python overhead as possible."""
         if self._reads_values and row.dtype != _FLOAT64:
             row = self._encoded(row)
         answer = self.native.one(row) if self._has_one_answer else None
@@ -181,7 +181,7 @@ class Evaluator:
         return answer if self._by_position is None else self._by_position[answer]
 
     def _one_row(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a one-row matrix of real numbers for an array."""
+        """Convert an array to a one-row matrix of real numbers."""
         rows = as_row(row)
         return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 
@@ -217,7 +217,7 @@ class Evaluator:
         return {output: answers[output][0] for output in outputs}
 
     def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
-        """Convert a row with names to numbers; None if the row has no names."""
+        """Convert a row with names to numbers; return None if it has no names."""
         if self.artifact.takes_texts and isinstance(row, Mapping):
             raise InputError("the model takes a text, not a row of columns: pass the text itself")
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
@@ -235,11 +235,11 @@ class Evaluator:
         return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:
-        """Return the positions of the predicted labels in the model's labels."""
+        """Return the indices of the predicted labels in the model's labels."""
         return np.asarray(self.evaluate(rows, LABELS), dtype=np.intp)
 
     def decision_function(self, rows: Any) -> FloatArray:
-        """Return decision values with scikit-learn's orientation, shape and order of classes."""
+        """Return decision values with scikit-learn's orientation, shape and class order."""
         return self._in_shape(self._in_source_order(self.evaluate(rows)))
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
@@ -259,7 +259,7 @@ class Evaluator:
         return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Return error bounds of decision values (pairs in the order of the model's labels) or of probabilities."""
+        """Return error bounds for decision values (pairs in the model's label order) or for probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         if self.artifact.has_labels_alone:
@@ -267,22 +267,22 @@ class Evaluator:
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Return whether the first stage's bound proves each row's result; with several targets, each label."""
+        """Return whether the first stage's bound proves each row's result or, with several targets, each label."""
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Return class probabilities with columns in the order of the sorted labels, or of inlier and outlier."""
+        """Return class probabilities with columns in sorted label order, or of inlier and outlier."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
-        """Return an upper bound on the difference from the probabilities of the exact decision values."""
+        """Return upper bounds on the differences from the probabilities at the exact decision values."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """Compute outputs, with one call of the core, for rows that are part of a larger batch.
+        """Compute the outputs for part of a larger batch in one call to the core.
 
-        The artifact must have the outputs (`check_output`). Labels are positions in ``artifact.labels``, or in (1, -1)
-        for a one-class model.
+        The artifact must have the outputs (`check_output`). Labels are indices into ``artifact.labels``, or into (1,
+        -1) for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
         together = sorted({bits[output] for output in outputs})
@@ -293,7 +293,7 @@ class Evaluator:
         return {output: self._finished(output, by_bit[bits[output]]) for output in outputs}
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
-        """Reorder the core's results to the order of classes that users see."""
+        """Reorder the core's results to the class order that users see."""
         if output == "value":
             return self._in_source_order(answer)
         if output == "probability" or (output == "error_bound" and self.artifact.averages):
@@ -307,12 +307,12 @@ class Evaluator:
 
     @property
     def exact_count(self) -> int:
-        """Number of rows in `rows_per_stage` with results of the exact engine because exact values were requested."""
+        """Number of rows in `rows_per_stage` that the exact engine predicted because exact values were requested."""
         return int(self.native.exact_count)
 
 
 def available_outputs(artifact: Artifact) -> tuple[str, ...]:
-    """Return the names of the outputs that a model has, in the order of `OUTPUTS`."""
+    """Return the names of a model's outputs, in the order of `OUTPUTS`."""
     has = {
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
@@ -338,12 +338,12 @@ def check_output(artifact: Artifact, output: str) -> None:
 
 
 def labels_of(artifact: Artifact) -> npt.NDArray[Any]:
-    """Return labels in the order of their positions: the model's labels, or 1 and -1 for inliers and outliers."""
+    """Return labels in the order of their indices: the model's labels, or 1 and -1 for inliers and outliers."""
     return np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
 
 
 def artifact_of(model: Any) -> Artifact:
-    """Return the artifact of a path, bytes, a predictor, an estimator or an artifact; InputError for anything else."""
+    """Return the artifact of a path, bytes, a predictor, an estimator or an artifact; raise InputError otherwise."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return read_artifact(model)
     artifact = getattr(model, "artifact", model)
@@ -353,7 +353,7 @@ def artifact_of(model: Any) -> Artifact:
 
 
 def open_evaluators(model: Any) -> dict[str, Evaluator]:
-    """Create evaluators with one thread each, for a model or for a mapping from names to models."""
+    """Create single-threaded evaluators for a model or for a mapping from names to models."""
     models = model if isinstance(model, Mapping) else {"model": model}
     return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
@@ -368,7 +368,7 @@ def with_one_index_type(rows: Any) -> Any:
 
 
 def pairs_in_order(values: FloatArray, order: IntArray) -> FloatArray:
-    """Reorder values of pairs from the model's labels to sorted labels; positive values mean a pair's first label."""
+    """Reorder pairwise values from the model's labels to sorted labels; positive values mean a pair's first label."""
     if (order == np.arange(len(order))).all():
         return values
     position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}

@@ -1,4 +1,4 @@
-"""Predictions with gaps, for rows that the model rejects and for rows that are known to contain no data."""
+"""Predictions with gaps, for rows that the model rejects and for rows known to contain no data."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _CAREFUL_ROWS = 1 << 9  # batch size after the core has rejected a row of a batc
 def answers_with_gaps(
     evaluator: Evaluator, rows: Any, candidates: IntArray, outputs: Sequence[str], *, stop: bool = False
 ) -> tuple[dict[str, npt.NDArray[Any]], IntArray, dict[int, str]]:
-    """Return the results for some rows, the positions of these rows, and the reasons why the core rejects other rows.
+    """Return the results for the accepted rows, their indices, and the reasons why the core rejects other rows.
 
-    The array `candidates` contains the rows to predict, which must be finite where the model needs finite values. With
-    `stop`, rows after the first rejected row may have neither a result nor a reason.
+    The array `candidates` contains the indices of the rows to predict, which must be finite where the model needs
+    finite values. With `stop`, rows after the first rejected one may have neither a result nor a reason.
     """
     parts, answered, reasons = [], [], {}
     start, n_at_once = 0, len(candidates)
@@ -45,7 +45,7 @@ def answers_with_gaps(
 def _until_rejected(
     evaluator: Evaluator, rows: Any, outputs: Sequence[str]
 ) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Return the results for the rows before the first rejected row, the position of that row, and the reason."""
+    """Return the results for the rows before the first rejected row, its index, and the reason."""
     try:
         return evaluator.answers(rows, outputs), None, ""
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Methods that some objects of a class do not have, as with scikit-learn's `available_if`; errors give a reason."""
+"""Methods that some instances of a class lack, as with scikit-learn's `available_if`; errors give a reason."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,7 +12,7 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]],
 
 
 class _Available:
-    """The descriptor that `available_if` returns."""
+    """Descriptor returned by `available_if`."""
 
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check

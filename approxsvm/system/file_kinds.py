@@ -1,4 +1,4 @@
-"""Kinds of files, recognized by content."""
+"""File formats, recognized by their contents."""
 
 import zlib
 from pathlib import Path
@@ -7,18 +7,18 @@ from typing import Final
 from approxsvm import _native
 
 _GZIP: Final = "a file compressed by gzip"
-_LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a file
+_LOOKED_AT: Final = 1 << 16  # number of leading bytes that identify a file
 
 
 def file_kinds(path: Path) -> tuple[str, str]:
-    """Return the kind of a file, as the native `file_kind` does; for a gzip file, also the kind of the content."""
+    """Return a file's format, as the native `file_kind` does; for a gzip file, also the format of its contents."""
     head = _head(path)
     kind = _native.file_kind(head)
     return kind, _native.file_kind(beginning(head)) if kind == _GZIP else ""
 
 
 def described_inside(path: Path) -> str:
-    """Describe the content of a gzip file in a clause, with advice; empty for other files."""
+    """Describe a gzip file's contents in a clause, with advice; return an empty string for other files."""
     head = _head(path)
     return _native.described_file(beginning(head)) if _native.file_kind(head) == _GZIP else ""
 

@@ -1,4 +1,4 @@
-"""Paths of the installed files for building C and C++ programs."""
+"""Paths of the installed files needed to build C and C++ programs."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def get_include() -> str:
     Returns
     -------
     str
-        Value of the compiler's option ``-I``.
+        Value for the compiler's ``-I`` option.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def get_cmake_dir() -> str:
     Returns
     -------
     str
-        Value of ``-Dapproxsvm_DIR=``. The targets are ``approxsvm::approxsvm`` (headers) and ``approxsvm::runtime``
+        Value for ``-Dapproxsvm_DIR=``. The targets are ``approxsvm::approxsvm`` (headers) and ``approxsvm::runtime``
         (the library of ``approxsvm.h``).
 
     Raises

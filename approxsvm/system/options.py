@@ -13,7 +13,7 @@ MAX_SEED: Final = 2**32 - 1  # limit of NumPy's RandomState, which scikit-learn 
 
 
 def whole_number(value: Any, name: str, least: int, most: int | None = None, *, words: Sequence[str] = ()) -> Any:
-    """Return an integer of any type as an int, or one of `words`; otherwise raise an InputError with the name."""
+    """Return an integer of any type as an int, or one of `words`; otherwise raise an InputError with `name`."""
     if isinstance(value, str) and value in words:
         return str(value)
     try:
@@ -27,7 +27,7 @@ def whole_number(value: Any, name: str, least: int, most: int | None = None, *, 
 
 
 def real_number(value: Any, name: str) -> float:
-    """Return a real number of any type as a float; for NaN and anything else raise an InputError with the name."""
+    """Return a real number of any type as a float; for NaN or anything else, raise an InputError with `name`."""
     others = (str, bytes, bytearray, bool, np.bool_, np.datetime64, np.timedelta64)
     is_other = isinstance(value, others) or getattr(value, "shape", ()) != ()
     try:
@@ -40,7 +40,7 @@ def real_number(value: Any, name: str) -> float:
 
 
 def one_of(value: Any, name: str, words: Sequence[str]) -> Any:
-    """Return one of `words` as a plain string; for anything else raise an InputError with the name of the option."""
+    """Return one of `words` as a plain string; for anything else, raise an InputError with the option's name."""
     if isinstance(value, str) and value in words:
         return str(value)
     raise InputError(f"{name} is {value!r}, but must be {_listed(words)}")

@@ -1,4 +1,4 @@
-"""Output files that are never inputs at the same time, and that are written completely or not at all."""
+"""Output files that are never also inputs, and that are written completely or not at all."""
 
 import os
 import re
@@ -22,7 +22,7 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
     """Raise InputError if an output is the same file as an input or another output, before any file is opened.
 
-    The arguments `read` and `written` are pairs of a name for messages and a file.
+    `read` and `written` contain pairs of a file's name in messages and the file.
     """
     known = {_identity(file): (label, "which would be lost") for label, file in read}
     for label, file in written:
@@ -36,7 +36,7 @@ def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tupl
 def _identity(file: File) -> tuple[object, ...] | None:
     """Identify a file independently of its name; return None for devices, pipes and folders, which may be shared.
 
-    A file that does not exist is identified by the folder in which it would be created and by its name.
+    A file that does not exist is identified by its name and the folder in which it would be created.
     """
     try:
         status = os.stat(file)
@@ -65,17 +65,17 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file; if writing fails, the file at `path` keeps its previous content."""
+    """Write a file; if writing fails, the file at `path` keeps its previous contents."""
     with whole_file(path) as file:
         file.write(data)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing; `path` gets the new content if the block succeeds, and otherwise keeps the old content.
+    """Open a file for writing; `path` receives the new contents if the block succeeds, and otherwise is unchanged.
 
-    Only a regular file is replaced, and its mode is kept. A link remains; the target of the link is replaced. Anything
-    else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
+    Only a regular file is replaced, and its mode is kept. A link remains; its target is replaced. Anything else (a
+    device, a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -105,10 +105,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
+    """Remove temporary files left by processes that were killed while `whole_file` was writing `path`.
 
-    Files that another process is still writing are kept: both processes write complete files, and the file completed
-    last gets the name.
+    Files that another process is still writing are kept: both processes write complete files, and the one completed
+    last replaces the other.
     """
     target = _replaceable(path)
     if target is None:
@@ -134,7 +134,7 @@ def _lock(file: IO[bytes]) -> bool:
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:
-    """Return the regular file that `path` leads to or would create; None if `path` leads to anything else."""
+    """Return the regular file that `path` leads to or would create, or None if it leads to anything else."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Optional packages, imported on first use; the error for a missing package gives the command that installs it."""
+"""Optional packages, imported on first use; the error for a missing one gives the command that installs it."""
 
 import importlib
 from typing import Any
@@ -9,7 +9,7 @@ from approxsvm.errors import MissingPackageError
 def import_package(module: str, extra: str, purpose: str) -> Any:
     """Import a module of an optional package, which ``pip install 'approxsvm[extra]'`` installs.
 
-    The text `purpose` begins the message of the MissingPackageError.
+    The message of the MissingPackageError begins with `purpose`.
     """
     try:
         return importlib.import_module(module)

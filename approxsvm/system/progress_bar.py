@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# Fraction of the time that planning takes, including the expansions of small plans.
+# Fraction of the time spent on planning, including the expansions of small plans.
 _PLANNING = 0.6
 
 
 def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progress:
     """Make a progress bar on stderr, with the `remaining` time if requested; a finished bar is removed from a terminal.
 
-    By default the bar is shown if stderr is a terminal, or in a notebook. A terminal that cannot redraw a line
-    (TERM=dumb, IDLE, an empty FORCE_COLOR) gets a new line after 1, 2, 4, ... seconds.
+    By default, the bar is shown if stderr is a terminal, or in a notebook. On a terminal that cannot redraw a line
+    (TERM=dumb, IDLE, an empty FORCE_COLOR), a new progress line is printed after 1, 2, 4, ... seconds.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -55,7 +55,7 @@ def _is_terminal(file: Any) -> bool:
 
 @contextmanager
 def compiling(show: bool | None, first: str = "Reading") -> Iterator[Callable[[str, float], None]]:
-    """Show one progress bar for all steps of `compile`; yield the `progress` callback that updates the bar."""
+    """Show one progress bar for all steps of `compile`; yield the `progress` callback that updates it."""
     with progress_bar(show=show) as bar:
         task = bar.add_task(first, total=1.0)
 

@@ -1,4 +1,4 @@
-"""Number of threads that corresponds to `n_jobs`."""
+"""Number of threads for `n_jobs`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_THREADS: Final = 1024  # limit of approxsvm-predict
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for `n_jobs`, by joblib's rules; InputError if `n_jobs` is invalid or too large."""
+    """Return the number of threads for `n_jobs`, by joblib's rules; raise InputError if it is invalid or too large."""
     if n_jobs is None:
         return 1
     n_jobs = whole_number(n_jobs, "n_jobs", -_MOST_THREADS, _MOST_THREADS)
@@ -32,8 +32,8 @@ def n_threads(n_jobs: int | None) -> int:
         pass
     else:
         backend = get_active_backend()[0]
-        # In a daemonic process (a worker of multiprocessing or Celery) joblib allows only one job, because the process
-        # cannot start processes. Threads are allowed there, unless joblib itself has split the work.
+        # In a daemonic process (a multiprocessing or Celery worker), joblib allows only one job, because such a process
+        # cannot start others. Threads are allowed there, unless joblib itself has split the work.
         if backend.nesting_level or not current_process().daemon:
             return int(backend.effective_n_jobs(n_jobs))
     return max(1, all_threads() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -56,7 +56,7 @@ def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Find the thread pools of NumPy, SciPy and scikit-learn, only once, because a search reads the memory map."""
+    """Find the thread pools of NumPy, SciPy and scikit-learn only once, because each search reads the memory map."""
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

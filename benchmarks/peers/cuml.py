@@ -7,7 +7,7 @@ from benchmarks.peers.scikit_learn import as_svc
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Build from scikit-learn's attributes; untested, for want of a GPU."""
+    """Build the model from scikit-learn's attributes; untested, for lack of a GPU."""
     import cupy
     from cuml.svm import SVC
 

@@ -1,6 +1,6 @@
-"""Definition of a peer: one file that prepares a call on rows in memory, and names its package.
+"""Definition of a peer: one file that prepares a call on rows in memory and names its package.
 
-To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -m benchmarks.ordinary --peer NAME`:
+To add your system, write a ten-line file benchmarks/peers/NAME.py and run `python -m benchmarks.ordinary --peer NAME`:
 
     from benchmarks.peers.frame import Peer
 
@@ -12,7 +12,7 @@ To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -
 
     PEER = Peer("yours, dense float32", prepare, package="yours")
 
-The number of labels that differ from ours is counted. Rows: sample.float32, sample.float64, sample.csr.
+Labels that differ from ours are counted. Rows: sample.float32, sample.float64, sample.csr.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ Predict: TypeAlias = Callable[[], npt.NDArray[Any]]
 
 
 class LeftOutError(ImportError):
-    """A peer does not support this model or machine; the message tells why."""
+    """A peer does not support this model or machine; the message gives the reason."""
 
 
 class Sample:
-    """Some test rows in all formats that contenders need, built once so that they share the processor's cache."""
+    """Some test rows in all formats needed by contenders, built once so that they share the processor's cache."""
 
     def __init__(
         self,
-        X: csr_array,  # (n_test_rows, n_features)
-        numbers: npt.NDArray[np.intp],  # numbers of the test rows
+        X: csr_array,  # of shape (n_test_rows, n_features)
+        numbers: npt.NDArray[np.intp],  # indices of the test rows
         n_threads: int = 1,
     ) -> None:
         self.numbers, self.n_threads = numbers, n_threads
@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model, and its LIBSVM file."""
+    """A model and its LIBSVM file."""
 
     model: approxsvm.KernelModel
     model_path: Path
@@ -76,15 +76,15 @@ class Peer:
     """A contender."""
 
     name: str  # display name
-    # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on its threads, which is timed
+    # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on its threads, and is timed
     prepare: Callable[[Trained, Sample], Predict]
-    is_slow: bool = False  # whether it gets few rows
-    is_rounded: bool = True  # whether it gets rows in float32, so that exact labels are those of the rounded rows
-    package: str = "approxsvm"  # name on PyPI, for its version
+    is_slow: bool = False  # true if it gets few rows
+    is_rounded: bool = True  # true if it gets float32 rows, so that the rounded rows define the exact labels
+    package: str = "approxsvm"  # name on PyPI, from which its version is read
 
     @property
     def version(self) -> str:
-        """Version of its package, if installed."""
+        """Version of the package, if installed."""
         try:
             return version(self.package)
         except PackageNotFoundError:
@@ -92,7 +92,7 @@ class Peer:
 
 
 def block_by_block(values: Callable[[Any], Any], trained: Trained, sample: Sample, block_rows: int) -> Predict:
-    """Return labels by the sign of values, which are computed for a block of rows at a time."""
+    """Return labels from the signs of values, which are computed one block of rows at a time."""
     rows, labels = sample.float32, trained.model.labels
     starts = range(0, len(rows), block_rows)
     return lambda: np.where(np.concatenate([values(rows[i : i + block_rows]) for i in starts]) > 0.0, *labels)

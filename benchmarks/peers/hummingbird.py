@@ -1,4 +1,4 @@
-"""Hummingbird: scikit-learn's SVC as tensor operations of PyTorch."""
+"""Hummingbird: scikit-learn's SVC as PyTorch tensor operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.peers.scikit_learn import as_svc
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Convert by Hummingbird; the tensors of one call hold all differences of rows and support vectors."""
+    """Convert with Hummingbird; the tensors in one call hold all differences of rows and support vectors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch

@@ -1,4 +1,4 @@
-"""LIBSVM, by the package libsvm-official."""
+"""LIBSVM, from the package libsvm-official."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PEER = Peer("LIBSVM", prepare, is_slow=True, is_rounded=False, package="libsvm-o
 
 
 def write_libsvm_model(trained: Trained) -> None:
-    """Write the LIBSVM model file of a `Trained`."""
+    """Write a `Trained` as a LIBSVM model file."""
     model = trained.model
     with trained.model_path.open("w") as file:
         file.write("svm_type c_svc\nkernel_type rbf\n")

@@ -1,4 +1,4 @@
-"""m2cgen: the SVC as C source, with a line per support vector."""
+"""m2cgen: the SVC as C source, with one line per support vector."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 from benchmarks.peers.frame import LeftOutError, Peer, Predict, Sample, Trained
 from benchmarks.peers.scikit_learn import as_svc
 
-_MOST_NUMBERS = 30_000  # entries of support vectors; larger sources compile for minutes
+_MOST_NUMBERS = 30_000  # elements of all support vectors; larger sources compile for minutes
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Compile with the machine's compiler; predict row by row, because m2cgen has no batch call."""
+    """Compile with the machine's C compiler; predict row by row, because m2cgen has no batch call."""
     import m2cgen
 
     model, compiler = trained.model, shutil.which("cc")
@@ -42,7 +42,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
 
     def predict() -> npt.NDArray[Any]:
         labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), positive.ctypes)
-        return np.where(positive, *model.labels[::-1])  # positive values mean the second
+        return np.where(positive, *model.labels[::-1])  # positive values mean the second label
 
     return predict
 

@@ -16,7 +16,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
 
 
 def svm_classifier(model: approxsvm.KernelModel) -> Any:
-    """Build skl2onnx's graph of a two-class SVC, from a model that scikit-learn has not trained."""
+    """Build skl2onnx's graph for a two-class SVC from a model that was not trained by scikit-learn."""
     from onnx import TensorProto, helper
 
     node = helper.make_node(
@@ -43,7 +43,7 @@ def svm_classifier(model: approxsvm.KernelModel) -> Any:
 
 
 def onnx_session(graph: Any, n_threads: int = 1) -> Any:
-    """Open a session."""
+    """Open a session for a graph."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -1,4 +1,4 @@
-"""scikit-learn's SVC, which is LIBSVM's code with dense rows."""
+"""scikit-learn's SVC, which runs LIBSVM's code on dense rows."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Prepare the same model, without training again."""
+    """Prepare the same model without retraining it."""
     return partial(as_svc(trained.model).predict, sample.float64)
 
 
 def as_svc(model: approxsvm.KernelModel) -> SVC:
     """Build scikit-learn's SVC without training: prediction reads only these attributes.
 
-    Training again would take minutes and give another model. The classes stay in the model's order instead of sorted,
+    Retraining would take minutes and give another model. The classes stay in the model's order instead of being sorted,
     because ``predict`` only looks them up.
     """
     svc = SVC(kernel="rbf", gamma=model.gamma)
     svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
     svc._intercept_ = np.ascontiguousarray(model.intercept)
-    svc.dual_coef_, svc.intercept_ = -svc._dual_coef_, -svc._intercept_  # public: positive is the second
+    svc.dual_coef_, svc.intercept_ = -svc._dual_coef_, -svc._intercept_  # public: positive is the second label
     svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
     set_shape(svc, model)
     return svc
 
 
 def set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
-    """Set the attributes besides numbers that prediction needs."""
+    """Set the attributes needed for prediction, other than coefficients and vectors."""
     svc._sparse = False
     svc._gamma = model.gamma
     svc._n_support = np.asarray(model.n_support, dtype=np.int32)

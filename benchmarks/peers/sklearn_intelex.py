@@ -11,9 +11,9 @@ from benchmarks.peers.scikit_learn import set_shape
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Prepare oneDAL's SVC, which builds its model from a fitted SVC's public attributes at the first prediction.
+    """Prepare oneDAL's SVC, which is built from a fitted SVC's public attributes at the first prediction.
 
-    Its arithmetic is float32 if its rows are, so a few labels differ.
+    It computes in float32 if its rows are float32, so a few labels differ.
     """
     from sklearnex import svm
 

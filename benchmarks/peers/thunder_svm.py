@@ -10,7 +10,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Prepare it if its library loads: the wheel of 0.3.12 needs CUDA 9."""
+    """Prepare ThunderSVM if its library loads: the wheel of 0.3.12 needs CUDA 9."""
     try:
         import thundersvm
     except OSError as error:  # from loading the library in the wheel

@@ -1,4 +1,4 @@
-# Warns about missing flags in a project that uses the headers. Programs that link the library need no flags.
+# Warns about missing flags in a project that uses the headers. Programs that link to the library need no flags.
 get_property(told GLOBAL PROPERTY APPROXSVM_FLAGS_TOLD)
 if(NOT told AND NOT CMAKE_CROSSCOMPILING)
   set_property(GLOBAL PROPERTY APPROXSVM_FLAGS_TOLD ON)

@@ -1,4 +1,4 @@
-# Writes the web page with its module, approxsvm.wasm and an example into one file, which a browser can open from a disk
+# Combines the web page, its module, approxsvm.wasm and an example into one file, which a browser can open from a disk
 # or a server.
 #   cmake -DWEB=<folder with these files> -P one_page.cmake
 file(READ ${WEB}/index.html page)

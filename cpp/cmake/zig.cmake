@@ -1,10 +1,10 @@
-# Cross-compiles with zig (pip install ziglang), which includes the libraries of other systems:
+# Cross-compiles with zig (pip install ziglang), which includes libraries for other systems:
 #
 #   cmake -S . -B build/windows -G Ninja -DCMAKE_TOOLCHAIN_FILE=cpp/cmake/zig.cmake -DZIG_TARGET=x86_64-windows-gnu \
 #     -DAPPROXSVM_BUILD_TESTS=ON && cmake --build build/windows && ctest --test-dir build/windows  # under Wine, if installed
 #
-# Other targets: x86_64-macos and aarch64-macos, whose programs run only on macOS; aarch64-linux-musl; with 32 bits
-# x86-linux-musl and arm-linux-musleabihf; wasm32-wasi, for which only the WebAssembly module is built.
+# Other targets: x86_64-macos and aarch64-macos, whose programs run only on macOS; aarch64-linux-musl; the 32-bit
+# targets x86-linux-musl and arm-linux-musleabihf; wasm32-wasi, for which only the WebAssembly module is built.
 
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ZIG_TARGET ZIG)
 find_program(ZIG zig REQUIRED)

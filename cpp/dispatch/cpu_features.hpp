@@ -1,5 +1,5 @@
-// Reports the instruction sets that the CPU has and the operating system enables (which must save the wide registers).
-// This code reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows compilers
+// Reports the instruction sets that the CPU has and the operating system enables (it must save the wide registers).
+// This code reads cpuid itself, because zig's tables for __builtin_cpu_supports are empty and some Windows compilers
 // lack them.
 #pragma once
 

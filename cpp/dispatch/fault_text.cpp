@@ -84,7 +84,7 @@ std::string text_of(const Expected& expected) {
             return "another than label " + text_of(low);
         case Rule::some_label_of_ensemble:
             return "one of the ensemble's";
-        case Rule::ascends:  // a fault of this constraint is reported as from_to
+        case Rule::ascends:  // reported as a fault of from_to
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:
@@ -103,7 +103,7 @@ std::string hexadecimal(std::uint64_t bytes, std::size_t n_bytes, const char* be
     return text;
 }
 
-// Returns a checksum as eight hexadecimal digits.
+// Formats a checksum as eight hexadecimal digits.
 std::string checksum_text(std::uint64_t checksum) {
     char room[12];
     std::snprintf(room, sizeof room, "%08lx", static_cast<unsigned long>(checksum));
@@ -123,7 +123,7 @@ std::string subject(const ArtifactFault& fault) {
     return section.empty() ? text : text + " of section " + section;
 }
 
-// Explains a wrong file size. The explanation is printed after the actual and the expected size.
+// Explains a wrong file size; printed after the actual and expected sizes.
 std::string why_size(const ArtifactFault& fault) {
     if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
@@ -132,7 +132,7 @@ std::string why_size(const ArtifactFault& fault) {
     return found > expected ? ": it is truncated" : ": something follows the artifact in the file";
 }
 
-// Says what another file begins with; LIBSVM's models begin with svm_type.
+// Describes the first bytes of a file that is not an artifact; LIBSVM models begin with svm_type.
 std::string first_bytes(const ArtifactFault& fault) {
     std::string text;
     for (std::uint64_t k = 0; k < fault.index; ++k) text += static_cast<char>(fault.found.whole() >> (8 * k) & 0xFF);
@@ -159,7 +159,7 @@ std::string statement(const ArtifactFault& fault) {
         return "version is " + text_of(fault.found) + ", which approxsvm " +
                std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
                " and later read, expected " + text_of(expected.low);
-    // For this field, the expected size is the size that the file declares.
+    // For this field, the expected size is the one declared by the file.
     if (fault.field == field::header_file_bytes && fault.member == no_member)
         return "the file has " + text_of(expected.low) + " bytes, expected " + text_of(fault.found);
     if (fault.field == field::any_size)

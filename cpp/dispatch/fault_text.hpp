@@ -6,8 +6,8 @@
 
 namespace approxsvm::dispatch {
 
-// Returns a line in lower case with section, field, actual and expected number, such as "n_labels is 1, expected at
-// least 2". For a fault without numbers, returns the message() of its status.
+// Returns a lower-case line with the section, the field, and the actual and expected values, such as "n_labels is 1,
+// expected at least 2". For a fault without values, returns message() of the status.
 std::string text_of(Status status, const ArtifactFault& fault);
 
 }  // namespace approxsvm::dispatch

@@ -1,4 +1,4 @@
-// Sums over elementwise powers of a block of a Gram matrix. The compiler computes norms with these sums
+// Sums over elementwise powers of a block of a Gram matrix, from which the compiler computes norms
 // (approxsvm/expansion/gram.py).
 #pragma once
 
@@ -8,21 +8,20 @@
 namespace approxsvm {
 
 struct GramPowers {
-    const double* gram;  // the block, (n_rows, n_columns), row-major
+    const double* gram;  // the block, of shape (n_rows, n_columns), row-major
     std::size_t n_rows, n_columns, n_degrees;
-    const double *left, *right;  // a weight per row, and per column
-    const double* series;        // coefficients of the series, (n_degrees,)
-    double* sums;                // output: sum_ij left_i gram_ij^k right_j, (n_degrees,)
-    double* const* powers;       // outputs: elementwise gram^k, (n_degrees,), or null
+    const double *left, *right;  // one weight per row and one per column
+    const double* series;        // coefficients of the series, of shape (n_degrees,)
+    double* sums;                // output: sum_ij left_i gram_ij^k right_j, of shape (n_degrees,)
+    double* const* powers;       // outputs: elementwise gram^k, of shape (n_degrees,), or null
     double* sum_of_series;       // output: elementwise sum_k series_k gram^k, or null
-    double* row;                 // workspace of n_columns numbers
+    double* row;                 // workspace for n_columns elements
 };
 
 inline namespace APPROXSVM_TARGET {
 
-// Processes one row at a time, so that the powers stay in the first-level cache. Every target adds and rounds in the
-// same order: each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the sums of the rows
-// are added.
+// Processes one row at a time, so that the powers stay in the L1 cache. Every target adds and rounds in the same order:
+// each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the row sums are added.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

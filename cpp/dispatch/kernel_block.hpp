@@ -1,5 +1,5 @@
 // A block of the kernel matrix, and the remainders of its elementwise roots, computed from inner products. The compiler
-// computes norms with such blocks (approxsvm/expansion/kernel_sums.py).
+// computes norms from such blocks (approxsvm/expansion/kernel_sums.py).
 #pragma once
 
 #include <approxsvm/simd/exp.hpp>
@@ -8,30 +8,30 @@
 
 namespace approxsvm {
 
-// The number of columns of a block is a multiple of this constant on every target.
+// On every target, the number of columns in a block is a multiple of this constant.
 constexpr std::size_t kernel_block_columns = 32;
 
-// K_ij of the scaled support vectors x_i and x_j is exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
+// For scaled support vectors x_i and x_j, K_ij = exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
 struct KernelBlock {
-    const double* gram;  // x_i.x_j, (n_rows, n_columns), row-major
+    const double* gram;  // x_i.x_j, of shape (n_rows, n_columns), row-major
     std::size_t n_rows, n_columns;
     const double *left, *right;            // |x|^2 / 2 for the rows and for the columns
     const double *left_coef, *right_coef;  // coefficients a_i for the rows and a_j for the columns
     std::size_t n_roots;                   // number of squarings from the first root to K
-    // Outputs K_ij^theta - e_i e_j (1 + theta x_i.x_j) for theta = 1/2, 1/4, ..., (n_roots,), each with the shape of
-    // gram; or null. e_i = exp(-theta |x_i|^2 / 2) for rows and columns.
+    // Outputs K_ij^theta - e_i e_j (1 + theta x_i.x_j) for theta = 1/2, 1/4, ..., of shape (n_roots,), each with the
+    // shape of gram; or null. For rows and columns, e_i = exp(-theta |x_i|^2 / 2).
     float* const* remainders;
     const double *const *left_fades, *const *right_fades;
-    double* row_sums;     // output: sum_j K_ij a_j, (n_rows,)
-    double* column_sums;  // output: sum_i a_i K_ij, (n_columns,)
+    double* row_sums;     // output: sum_j K_ij a_j, of shape (n_rows,)
+    double* column_sums;  // output: sum_i a_i K_ij, of shape (n_columns,)
     double moduli;        // output: sum_ij |a_i a_j| K_ij
 };
 
 inline namespace APPROXSVM_TARGET {
 
-// A root has a relative error of 2 u, u = 2^-53. Each squaring doubles the error and adds u, so K has a relative error
-// of 23 u after three squarings. Roots that are NaN or below exp(-708) become exp(-708). The summation depth of the sum
-// of a row or column is at most its number of terms.
+// The smallest root has a relative error of at most 2u, where u = 2^-53. Each squaring doubles the error and adds u, so
+// after three squarings K has a relative error of at most 23u. Roots that are NaN or below exp(-708) become exp(-708).
+// The summation depth of a row or column sum is at most its number of terms.
 inline void kernel_block(KernelBlock& task) {
     constexpr int n = 4;
     static_assert(kernel_block_columns % (n * lanes64) == 0, "a block is not a whole number of registers");

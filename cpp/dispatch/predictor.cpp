@@ -13,11 +13,11 @@
 namespace approxsvm::dispatch {
 namespace {
 
-// Minimum work per thread in multiply-adds, which take about 50 microseconds. Starting a thread for less work costs
+// Minimum work per thread in multiply-adds, which takes about 50 microseconds. For less work, starting a thread costs
 // more time than it saves.
 constexpr double min_work_per_thread = 4e6;
 
-// Borrows the predictor's own workspace unless another call is using that workspace.
+// Borrows the predictor's own workspace unless another call is using it.
 class KeptWorkspace {
   public:
     explicit KeptWorkspace(const Predictor& predictor)
@@ -35,8 +35,8 @@ class KeptWorkspace {
     const Workspace* const workspace_;
 };
 
-// Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunk sizes are multiples of the
-// block size, so every row is computed as in a single call. After the first failure, all threads stop.
+// Calls part(first, n_rows, workspace) for chunks of rows on several threads. Chunk sizes are multiples of the block
+// size, so every row is computed as in a single call. After the first failure, all threads stop.
 template <class Part>
 Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_per_row, int n_threads,
                   const Part& part) {
@@ -61,8 +61,8 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
-    // Allocate memory before starting threads: an exception on another thread, or while another thread is running,
-    // would end the program.
+    // Memory is allocated before threads are started: an exception on another thread, or while one is running, would
+    // end the program.
     const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
     for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
@@ -94,7 +94,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Returns the work for a dense row up to degree 2: assigning the row to a center and evaluating the quadratic form.
+// Returns the work for a dense row up to degree 2: assigning it to a center and evaluating the quadratic form.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);
@@ -106,7 +106,7 @@ double expansion_work(const ModelView& model, const DenseRows<Real>&) {
     return dense_work(model);
 }
 
-// Returns the work for an average sparse row, in multiply-adds of dense rows.
+// Returns the work for an average sparse row, in multiply-adds for dense rows.
 template <class Real, class Index>
 double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
     if (model.n_centers > 1) return dense_work(model);
@@ -116,13 +116,13 @@ double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) 
     return 8.0 * per_row * per_row;
 }
 
-// Returns the estimated work per row in the stage that determines most labels.
+// Returns the estimated work per row in the stage that determines most of the labels.
 double work_per_row(const ModelView& model, double of_expansion) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
-    constexpr double engine_share = 0.05;  // assumed share of rows that need the engine in mode certified
+    constexpr double engine_share = 0.05;  // assumed fraction of rows that need the engine in certified mode
     return model.mode == Mode::exact       ? d * n_terms
            : model.mode == Mode::certified ? of_expansion + engine_share * d * n_terms
                                            : of_expansion;
@@ -157,7 +157,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
-            // If several threads fail, report the fault of the first row, as a single thread would.
+            // If several threads fail, report the first faulty row, as a single thread would.
             const std::lock_guard<std::mutex> lock(faults);
             fault.row += first;
             if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;

@@ -1,4 +1,4 @@
-// This file is compiled once per target, with the target's flags and its name in APPROXSVM_TARGET_NAME.
+// Compiled once per target, with the target's flags and its name in APPROXSVM_TARGET_NAME.
 #include <approxsvm/approxsvm.hpp>
 
 #include "target_table.hpp"

@@ -1,5 +1,5 @@
-// One table of functions per target. The core headers are compiled once per target; the rest of the program calls their
-// functions only through these tables.
+// One table of functions per target. The core headers are compiled once per target; the rest of the program calls them
+// only through these tables.
 #pragma once
 
 #include <approxsvm/model_view.hpp>
@@ -12,12 +12,12 @@
 
 namespace approxsvm::dispatch {
 
-// A function that calls answer() of approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
+// A function that calls answer() from approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
 
-// Functions for one type of rows.
+// Functions for one row type.
 template <class Rows>
 struct FunctionFor {
     EvaluateFunction<Rows> function;
@@ -47,11 +47,11 @@ struct TargetTable {
     }
 };
 
-// The built-in targets that this machine can run, fastest first.
+// The built-in targets that can run on this machine, fastest first.
 const std::vector<const TargetTable*>& runnable_targets();
 
-// Returns the target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error if the name is unknown or
-// this machine cannot run the target: a forced target never falls back.
+// Returns the target named by APPROXSVM_TARGET, or else the fastest one. Throws std::runtime_error if the name is
+// unknown or this machine cannot run the target: a forced target never falls back.
 const TargetTable& selected_target();
 
 // Returns the target with this name. Throws like the function above, with `asked_by` in the message.

@@ -13,8 +13,8 @@ namespace approxsvm::python {
 
 class PyArtifact {
   public:
-    // Accepts any object that provides a buffer. Read-only memory whose alignment suits every target is used directly;
-    // other memory is copied. Raises ArtifactError.
+    // Accepts any object that provides a buffer. Read-only memory aligned for every target is used directly; other
+    // memory is copied. Raises ArtifactError.
     explicit PyArtifact(const pybind11::object& source);
     ~PyArtifact();
     PyArtifact(const PyArtifact&) = delete;
@@ -31,7 +31,7 @@ class PyArtifact {
     struct Release {
         void operator()(unsigned char* bytes) const;
     };
-    Py_buffer buffer_{};  // keeps the buffer while its memory is in use
+    Py_buffer buffer_{};  // keeps the buffer alive while its memory is in use
     std::unique_ptr<unsigned char, Release> copy_;
     const unsigned char* data_ = nullptr;
     std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// Finds the code of a string with one hash lookup; a binary search in the artifact takes a dozen steps.
+// Finds a string's code with one hash lookup; a binary search in the artifact takes a dozen steps.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -7,8 +7,8 @@
 
 namespace approxsvm::python {
 
-// The strings of a column, stored in the artifact. Columns with few strings have no hash table, because a binary search
-// is faster.
+// A column's strings, which are stored in the artifact. Columns with few strings have no hash table, because a binary
+// search is faster.
 class CategoryIndex {
   public:
     explicit CategoryIndex(const ColumnTexts& texts) : texts_(texts) {
@@ -19,7 +19,7 @@ class CategoryIndex {
 
     const ColumnTexts& texts() const { return texts_; }
 
-    // Returns the string's position, or unknown_category.
+    // Returns the string's index, or unknown_category.
     double code(std::string_view wanted) const {
         if (codes_.empty()) return texts_.code(wanted);
         const auto found = codes_.find(wanted);

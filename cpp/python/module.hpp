@@ -1,4 +1,4 @@
-// Declarations that the parts of the extension module share: registration functions, and the translation of errors to
+// Declarations shared by all files of the extension module: registration functions, and the translation of errors to
 // Python.
 #pragma once
 
@@ -25,11 +25,11 @@ void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 void register_ngrams(pybind11::module_& module);
 
-// Returns the target with this name; without a name, the target that APPROXSVM_TARGET names, else the fastest target.
+// Returns the target with this name; without a name, the target named by APPROXSVM_TARGET, or else the fastest one.
 // Raises TargetError if there is no such target.
 const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
 
-// Copies a section's bytes to an address that is a multiple of 8, as the section's readers require.
+// Copies a section's bytes to an address that is a multiple of 8, as required by its readers.
 inline std::vector<std::uint64_t> aligned(std::string_view bytes) {
     std::vector<std::uint64_t> copy(bytes.size() / 8 + 1);
     if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Returns the code for a number's type in Python's struct module.
+// Returns the code of a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -26,7 +26,7 @@ constexpr const char* code_of() {
 
 // Returns artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name,
 // code, count), layouts as lists of (name, code), and the domain conditions of steps by kind. In a layout, an empty
-// name means padding with zero bytes to a multiple of the code. Records in layouts consist of float64 numbers.
+// name means padding with zero bytes to a multiple of the code. Records in layouts consist of float64 values.
 py::dict schema() {
     py::dict limits, sections, enumerations, records, layouts, domains;
     py::dict enumeration;
@@ -64,8 +64,8 @@ const char* const names_of_fields[] = {
 #include <approxsvm/artifact/schema.inc>
 };
 
-// Lists the numbers of a validated section, each with name, code, offset in the section, count, and the limits of its
-// range. Records have no name.
+// Lists the numeric entries of a validated section, each with its name, code, offset in the section, count and range.
+// Records have no name.
 class Lister : public Walk {
   public:
     Lister(const SectionTable& sections, std::uint32_t wanted) : Walk(sections, nullptr), wanted_(wanted) {
@@ -119,7 +119,7 @@ py::list list_numbers(const PyArtifact& artifact, std::uint32_t section) {
     return lister.listed;
 }
 
-// Returns the names that C++ programs use for an artifact's parts.
+// Returns the names of an artifact's parts, as used in C++ programs.
 py::list names_of(Parts parts) {
     py::list names;
 #define APPROXSVM_MODEL_PART(name, bit, words) \
@@ -161,7 +161,7 @@ PyArtifact::~PyArtifact() {
     PyBuffer_Release(&buffer_);  // a second call does nothing
 }
 
-// Returns the numbers of RowWork, or None.
+// Returns the values of RowWork, or None.
 py::object row_work(const PyArtifact& artifact) {
     RowWork work;
     if (!work_of_row(artifact.model(), work)) return py::none();

@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// Constants that Python's code for bounds, costs and exports shares with the core, under the same names.
+// Constants shared with Python code for bounds, costs and exports, under the same names.
 py::dict constants() {
     py::dict all;
     py::list thetas;
@@ -36,7 +36,7 @@ py::dict constants() {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Returns both ends of every cell of s except the last, shape (2, n_cells - 1).
+// Returns both endpoints of every cell of s except the last, of shape (2, n_cells - 1).
 Matrix bound_cells(std::size_t n_features) {
     Matrix ends({std::size_t{2}, n_cells - 1});
     for (std::size_t k = 0; k + 1 < n_cells; ++k)
@@ -44,7 +44,7 @@ Matrix bound_cells(std::size_t n_features) {
     return ends;
 }
 
-// Returns the factors of N_0, N_1, ..., of the remainders, and of W, shape (n_factors, n_cells).
+// Returns the factors of N_0, N_1, ..., of the remainders, and of W, of shape (n_factors, n_cells).
 Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
                      const ExpansionArithmetic& arithmetic) {
     constexpr int n_norms = last_norm_degree + 1;
@@ -61,8 +61,8 @@ Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
     return factors;
 }
 
-// Returns the reach and the moments, (n_functions, q + 1), of terms, given their norms (n,) and the absolute values of
-// their coefficients (n_functions, n).
+// Returns the reach and the moments, of shape (n_functions, q + 1), of terms with these norms, of shape (n,), and
+// absolute values of their coefficients, of shape (n_functions, n).
 py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;

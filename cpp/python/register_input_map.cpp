@@ -16,7 +16,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Maps rows as the section "input_map" specifies, without holding the GIL.
+// Maps rows as specified by the section "input_map", without holding the GIL.
 class PyInputMap {
   public:
     PyInputMap(const py::bytes& section, std::size_t n_raw_features, std::size_t n_features) : n_features_(n_features) {
@@ -32,9 +32,9 @@ class PyInputMap {
     PyInputMap(const PyInputMap&) = delete;  // the view points into bytes_
     PyInputMap& operator=(const PyInputMap&) = delete;
 
-    // Returns mapped rows; error bounds for each number and, as Euclidean distances, for each row; a mark for each row
-    // that overflowed float64; and, for the first row that a step rejects, the row's index, the step's kind, the number
-    // and the limit.
+    // Returns mapped rows; error bounds for each element and, as Euclidean distances, for each row; a flag for each row
+    // that overflowed float64; and, for the first row that a step rejects, its index, the step's kind, the rejected
+    // value and the limit.
     py::tuple map(const Matrix& rows, const std::optional<Matrix>& errors, bool is_source, bool exactly,
                   bool counts_source, bool is_sparse, bool in_float32) const {
         const py::ssize_t n_columns = static_cast<py::ssize_t>(map_.n_columns);

@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Computes outputs from decision values as the section "outputs" specifies, one row at a time, without holding the GIL.
+// Computes outputs from decision values as specified by the section "outputs", row by row, without holding the GIL.
 class PyOutputs {
   public:
     PyOutputs(const std::optional<py::bytes>& section, std::uint32_t task, std::uint32_t n_labels)
@@ -98,7 +98,7 @@ class PyOutputs {
     }
 
   private:
-    // Number of decision values in a row.
+    // Number of decision values per row.
     std::size_t width() const { return n_values_of(outputs_, n_classes_); }
 
     std::size_t rows_of(const Matrix& values, const Matrix* bounds = nullptr) const {

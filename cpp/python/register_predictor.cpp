@@ -24,8 +24,8 @@ using dispatch::TargetTable;
 
 class PyPredictor {
   public:
-    // `float32_unit` is the unit roundoff with which the source maps float32 rows: 2^-24, or 0 if the source maps these
-    // rows in float64.
+    // `float32_unit` is the unit roundoff with which the source maps float32 rows: 2^-24, or 0 if it maps them in
+    // float64.
     PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target, double float32_unit)
         : artifact_(std::move(artifact)),
           predictor_(prepared_for(target_for(target))),
@@ -35,8 +35,8 @@ class PyPredictor {
             raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
     }
 
-    // Number of rows whose results came from each stage since the predictor was created, and number of these rows for
-    // which evaluation began with float64.
+    // Number of rows answered by each stage since the predictor was created, and the number of these rows for which
+    // evaluation began with float64.
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
@@ -44,9 +44,9 @@ class PyPredictor {
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // Returns the outputs in `want`, a sum of bits of Want, as an array or as a tuple of arrays in the order of the
-    // bits. The argument `values` names an enumerator of Values. With `as_part`, results are the same as if the rows
-    // were part of a large batch.
+    // Returns the outputs in `want`, a sum of bits of Want, as an array or as a tuple of arrays in bit order. The
+    // argument `values` names an enumerator of Values. With `as_part`, results are computed as if the rows were part of
+    // a large batch.
     py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
@@ -78,8 +78,8 @@ class PyPredictor {
     }
 
     // Predicts one C-contiguous row; this is the documented fast path. The GIL is held, so only one call at a time uses
-    // the workspace. Returns the position of the label, or a regression's value. Returns None if the row has another
-    // layout or dtype; Python code then converts the row.
+    // the workspace. Returns the label's index, or a regression's value. Returns None if the row has another layout or
+    // dtype; Python code then converts it.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -103,7 +103,7 @@ class PyPredictor {
         return answer_of(value);
     }
 
-    // Predicts one row that is a dict, a list or a tuple. Returns None if the row is faulty, or must be read by Python
+    // Predicts one row given as a dict, list or tuple. Returns None if the row is faulty or must be read by Python
     // code.
     py::object one_of(const RowReader& reader, const py::object& row) {
         check_n_features(static_cast<py::ssize_t>(reader.n_columns()));
@@ -122,7 +122,7 @@ class PyPredictor {
         return py::int_(static_cast<py::ssize_t>(value));
     }
 
-    // Type of an array's numbers. Testing for py::array_t would take several times as long.
+    // Element type of an array. Testing for py::array_t would take several times as long.
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
         const py::dtype type = array.dtype();
@@ -147,7 +147,7 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    // Raises the exception for a faulty row or request.
+    // Raises the exception for an invalid row or request.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
         switch (status) {
@@ -186,7 +186,7 @@ class PyPredictor {
         }
     }
 
-    // Arrays for the results of n rows, in the order of the bits of `want`.
+    // Arrays for the results of n rows, in the bit order of `want`.
     struct Results {
         const Wanted wanted;
         Evaluation out;
@@ -276,7 +276,7 @@ class PyPredictor {
         return results.to_python();
     }
 
-    // The message has scikit-learn's wording, and adds the position of the value.
+    // The message has scikit-learn's wording, followed by the location of the value.
     template <class Rows>
     [[noreturn]] void raise_not_finite(const Rows& rows) const {
         const ModelView& model = predictor_->model();

@@ -127,7 +127,7 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
         if (PyUnicode_CheckExact(value)) {
             Py_ssize_t n = 0;
             const char* const text = PyUnicode_AsUTF8AndSize(value, &n);
-            if (text == nullptr) PyErr_Clear();  // half a surrogate pair
+            if (text == nullptr) PyErr_Clear();  // unpaired surrogate
             if (text != nullptr) out = column.texts.code({text, static_cast<std::size_t>(n)});
             return text != nullptr && !(column.refuses_unknown && out == unknown_category);
         }

@@ -27,7 +27,7 @@ py::array to_numpy(Vector&& vector, std::vector<py::ssize_t> shape = {}) {
     return py::array_t<Value>(shape, data, capsule);
 }
 
-// Reads and parses a file without holding the GIL; error messages contain the file and the line.
+// Reads and parses a file without holding the GIL; error messages name the file and the line.
 template <class Parse>
 auto parse_file(const std::string& path, const char* error_class, std::string_view expected, const Parse& parse) {
     std::string problem;
@@ -80,7 +80,7 @@ py::tuple read_libsvm_data(const std::string& path, int n_threads) {
     return to_python(std::move(data));
 }
 
-// Parses lines in memory; errors report line numbers, which start at 1.
+// Parses lines in memory; line numbers in error messages start at 1.
 py::tuple parse_libsvm_data(const py::bytes& bytes) {
     const std::string_view all(bytes);
     text::LibsvmData data;
@@ -97,12 +97,12 @@ py::tuple parse_libsvm_data(const py::bytes& bytes) {
     return to_python(std::move(data));
 }
 
-// Describes the file, for example "a JSON file"; empty if the first bytes do not show the kind of file.
+// Describes the file, for example as "a JSON file"; empty if its first bytes do not identify the format.
 std::string file_kind(const py::bytes& bytes) {
     return std::string(text::kind_of(std::string_view(bytes)).name);
 }
 
-// Describes the file and gives advice, as in "this is a pickle; ..."; empty if the kind of file is unknown.
+// Describes the file and gives advice, as in "this is a pickle; ..."; empty if its format is unknown.
 std::string described_file(const py::bytes& bytes) {
     const text::FileKind kind = text::kind_of(std::string_view(bytes));
     return kind.name.empty() ? "" : text::described(kind);

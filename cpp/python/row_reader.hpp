@@ -1,6 +1,6 @@
-// Converts raw rows of Python values to numbers. Strings are looked up in the artifact without intermediate arrays of
-// objects. The functions return false for values other than plain numbers, strings and None;
-// approxsvm/frames/columns.py, which has the rules for all values, then converts the row.
+// Converts raw rows of Python values to numbers. Strings are looked up in the artifact without intermediate object
+// arrays. The functions return false for values other than plain numbers, strings and None; the row is then converted
+// by approxsvm/frames/columns.py, which has the rules for all values.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -19,22 +19,21 @@ class RowReader {
   public:
     enum class Role { unused, number, looked_up, text };
 
-    // Each column is a tuple: name; role; code of a missing value, or None if missing values are rejected; codes that
-    // the source rejects. In numeric columns, a code for None or NaN means that the source distinguishes this value
-    // from the missing value. With `by_column`, other names are ignored. With `has_names`, the names come from the
-    // source instead of being f0, f1, ... With `needs_real`, Python code converts rows of only integers or bools,
-    // because of their dtype.
+    // Each column is a tuple: name; role; code for a missing value, or None if missing values are rejected; codes
+    // rejected by the source. In a numeric column, a code for None or NaN means that the source distinguishes this
+    // value from the missing value. With `by_column`, other names are ignored. With `has_names`, the names come from
+    // the source instead of being f0, f1, ... With `needs_real`, rows of only integers or bools are left to Python
+    // code, because of their dtype.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
               bool needs_real);
 
     std::size_t n_columns() const { return columns_.size(); }
-    // Reads a dict, list or tuple (no subclasses) into n_columns() numbers.
+    // Reads a dict, list or tuple (but no subclass) into n_columns() values.
     bool read(PyObject* row, double* out) const;
-    // Reads a row of a table: a list with one value per column. With `none_is_null`, None is the source's missing
-    // value, as in tables with a single kind of missing value.
+    // Reads a table row: a list with one value per column. With `none_is_null`, None is the source's missing value, as
+    // in tables with a single kind of missing value.
     bool read_row_of_table(const pybind11::list& values, bool none_is_null, double* out) const;
-    // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and has the same
-    // length.
+    // Reads a table column: a list or a one-dimensional object array; `out` is contiguous and has the same length.
     bool fill(std::size_t column, const pybind11::object& values, pybind11::array_t<double> out,
               bool none_is_null) const;
 
@@ -49,7 +48,7 @@ class RowReader {
 
     bool read_sequence(PyObject* const* items, std::size_t n, double* out) const;
     bool read_mapping(PyObject* row, double* out) const;
-    // Whether the other keys of a dict may be ignored: they must be strings, like column names.
+    // Returns true if a dict's other keys may be ignored: they must be strings, like column names.
     bool further_keys_are_fine(PyObject* row) const;
     bool read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const;
     bool read_value(const Column& column, PyObject* value, double& out) const;

@@ -1,4 +1,4 @@
-// The C interface wraps a model in handles, status codes and buffers. These functions throw no exceptions.
+// The C interface, which wraps a model in handles, status codes and buffers. Its functions throw no exceptions.
 #define APPROXSVM_BUILDING
 #include "approxsvm.h"
 
@@ -27,7 +27,7 @@
 using namespace approxsvm;
 
 struct approxsvm_model {
-    Memory bytes;  // the bytes of the artifact
+    Memory bytes;  // the artifact
     OpenedModel opened;
 };
 
@@ -74,7 +74,7 @@ approxsvm_status succeed(approxsvm_error* error) {
 
 constexpr char no_memory[] = "out of memory";
 
-// Returns the result of act(), or the status code for an exception that act() throws.
+// Returns the result of act(), or the status code for an exception that it throws.
 template <class Act>
 approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 #if defined(__cpp_exceptions)
@@ -82,7 +82,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
         return act();
     } catch (const std::bad_alloc&) {
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
-    } catch (const std::length_error&) {  // the size exceeds the maximum size of a vector
+    } catch (const std::length_error&) {  // the size exceeds a vector's maximum size
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
     } catch (const TargetError& failure) {
         return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
@@ -140,7 +140,7 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
-// Returns the view for functions that only inspect a model; a null pointer counts as an empty model.
+// Returns the view for functions that only inspect a model; a null pointer is treated as an empty model.
 const ModelView& view_of(const approxsvm_model* model) {
     static constexpr ModelView nothing{};
     return model == nullptr ? nothing : model->opened.view();
@@ -189,10 +189,9 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
 
 // --- predictions
 
-// Copies the caller's request into an empty request. The caller's struct may be shorter than the struct of this
-// version.
+// Copies the caller's request into an empty one. The caller's struct may be shorter than this version's.
 bool read_request(const approxsvm_request* given, approxsvm_request& request) {
-    // The first version of the struct ends with certified_size.
+    // The struct's first version ends with certified_size.
     constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);
     if (given == nullptr || given->struct_size < first_size || given->struct_size > sizeof request) return false;
     request = APPROXSVM_REQUEST;
@@ -300,7 +299,7 @@ approxsvm_status read_record(const ModelView& model, const approxsvm_field* fiel
         if (!is_unread(row[j])) return wrong_field(error, k, name, "another field has this name");
         const ColumnTexts texts = texts_of(model, j);
         const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]);
-        // A column that the model ignores may hold strings; only such columns accept infinity.
+        // A column that the model ignores may hold strings; only such a column accepts infinity.
         if (why != nullptr && !(fields[k].kind == APPROXSVM_TEXT && takes(model, j, HUGE_VAL)))
             return wrong_field(error, k, name, why);
     }

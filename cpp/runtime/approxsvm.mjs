@@ -1,6 +1,6 @@
 /**
  * approxsvm in JavaScript: a compiled kernel machine (.asvm) that predicts in browsers, workers and Node.js, without a
- * server. approxsvm.wasm is the C library of approxsvm.h; this file wraps its functions in classes.
+ * server. approxsvm.wasm is the C library declared in approxsvm.h; this file wraps its functions in classes.
  *
  *     import { loadRuntime } from "./approxsvm.mjs";
  *
@@ -11,22 +11,21 @@
  *     model.close();
  *
  * Rows are in the source model's raw format, before any scaling: arrays of numbers, or a Float32Array or Float64Array
- * with the rows concatenated. Model.rowOfRecord() makes a row from named fields, including strings. An error of the
- * library is thrown as an ApproxsvmError with the library's message; a failed call changes nothing, and the model
- * remains usable.
+ * with the rows concatenated. Model.rowOfRecord() converts named fields, including strings, to a row. Errors from the
+ * library are thrown as ApproxsvmError with its message; a failed call changes nothing, and the model remains usable.
  */
 
 const TASKS = ["classification", "regression", "one-class"];
 const MODES = ["approximate", "certified", "exact", "ensemble"];
 const VALUES = { promised: 0, settled: 1, exact: 2 };
 
-// Structs of approxsvm.h, with sizes and offsets in bytes; a pointer and a size_t have four bytes.
+// Layout of the structs in approxsvm.h, with sizes and offsets in bytes; a pointer or size_t has four bytes.
 const ERROR = { size: 272, status: 0, row: 8, message: 32 };
 const LABEL = { size: 32, kind: 0, integer: 8, real: 16, text: 24, textSize: 28 };
 const FIELD = { size: 32, name: 0, nameSize: 4, kind: 8, number: 16, text: 24, textSize: 28 };
 const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
-// The outputs of a request, in order, each with the type of its array and the number of elements per row.
+// The outputs of a request, in order, each with its array type and the number of elements per row.
 const ANSWERS = {
   labels: [Uint32Array, (model) => model.nTargets],
   values: [Float64Array, (model) => model.nDecisions],
@@ -36,7 +35,7 @@ const ANSWERS = {
   certified: [Uint8Array, (model) => model.nTargets],
 };
 
-/** An error of the library. `code` is the error's APPROXSVM_... code, and `row` is the faulty row's index or -1. */
+/** An error from the library. `code` is its APPROXSVM_... code, and `row` is the index of the faulty row, or -1. */
 export class ApproxsvmError extends Error {
   constructor(message, code, row) {
     super(message);
@@ -63,7 +62,7 @@ export async function loadRuntime(source) {
   return new Runtime(exports);
 }
 
-/** The library with its own memory. Models of one runtime share this memory; each worker needs its own runtime. */
+/** The library with its own memory. All models of a runtime share it; each worker needs its own runtime. */
 export class Runtime {
   #library;
 
@@ -71,7 +70,7 @@ export class Runtime {
     this.#library = new Library(library);
   }
 
-  /** Version of the library, such as "0.1.0". */
+  /** Library version, such as "0.1.0". */
   get version() {
     return this.#library.text(this.#library.functions.approxsvm_version());
   }
@@ -86,7 +85,7 @@ export class Runtime {
   }
 }
 
-/** An open model. A model holds memory until close(), or the end of its `using` block. */
+/** An open model, which holds memory until close() or the end of its `using` block. */
 export class Model {
   #library;
   #handle;
@@ -111,12 +110,12 @@ export class Model {
     this.task = TASKS[of("task")];
     /** "approximate", "certified", "exact" or "ensemble" */
     this.mode = MODES[of("mode")];
-    /** Number of values in a row. */
+    /** Number of values per row. */
     this.nFeatures = of("n_features");
-    /** Number of labels per row: one for each target. */
+    /** Number of labels per row: one per target. */
     this.nTargets = of("n_targets");
-    /** Number of decision values per row: one for each pair if there are several classes; 0 if probabilities are
-       averaged. */
+    /** Number of decision values per row: one per pair of classes if there are several; 0 if probabilities are
+     * averaged. */
     this.nDecisions = of("n_decisions");
     /** Number of probabilities per row, in the order of `labels`; 0 if there are none. */
     this.nProbabilities = of("n_probabilities");
@@ -129,7 +128,7 @@ export class Model {
   }
 
   /**
-   * The nTargets labels of each row, or the values of a regression.
+   * The nTargets labels of each row, or a regression's values.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @returns {(number | string | bigint)[]}
    */
@@ -139,8 +138,8 @@ export class Model {
   }
 
   /**
-   * Decision values, nDecisions for each row; a positive value favours the first of `labels`, or the first label of a
-   * pair (0, 1), (0, 2), ...
+   * Decision values, nDecisions per row; a positive value favours the first of `labels`, or the first label of a pair
+   * (0, 1), (0, 2), ...
    * @returns {Float64Array}
    */
   decisionValues(rows) {
@@ -148,7 +147,7 @@ export class Model {
   }
 
   /**
-   * Probabilities, nProbabilities for each row, in the order of `labels`.
+   * Probabilities, nProbabilities per row, in the order of `labels`.
    * @returns {Float64Array}
    */
   predictProbabilities(rows) {
@@ -156,7 +155,7 @@ export class Model {
   }
 
   /**
-   * Several outputs at once.
+   * Computes several outputs at once.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @param {object} wanted fields that are true for the wanted outputs: labels; values and bounds, |value - exact
    *   value| <= bound; probabilities and probabilityBounds; certified, which is 1 for rows whose label the first stage
@@ -176,7 +175,7 @@ export class Model {
       const nRows = Math.floor(numbers.length / this.nFeatures);
       const rooms = Object.entries(ANSWERS).map(([name, [Array, perRow]]) => {
         const length = answers[name] ? nRows * perRow(this) : 0;
-        // A requested buffer is not null, even if empty, so that the library reports whether the model has the output.
+        // A requested buffer is non-null even if empty, so that the library reports whether the model has this output.
         return { name, Array, length, at: answers[name] ? take(length * Array.BYTES_PER_ELEMENT) : 0 };
       });
       const request = take(REQUEST.size);
@@ -194,8 +193,8 @@ export class Model {
   }
 
   /**
-   * Converts a record, such as a parsed line of JSON, to a raw row for the other functions, as approxsvm_row_of_record
-   * does. Use this function for models with string columns.
+   * Converts a record, such as a parsed line of JSON, to a raw row for the other functions, like
+   * approxsvm_row_of_record. Use it for models with string columns.
    * @param {object | Array} record the fields by column name, in any order; an array has all columns, in order. A field
    *   is a number, a string, or null or undefined for a missing value.
    * @returns {Float64Array} nFeatures numbers
@@ -229,7 +228,7 @@ export class Model {
     });
   }
 
-  /** Frees the model's memory. The model cannot be used afterwards. */
+  /** Frees the model's memory; the model cannot be used afterwards. */
   close() {
     this.#library.functions.approxsvm_close(this.#handle);
     this.#handle = 0;
@@ -284,7 +283,7 @@ class Library {
     this.functions = functions;
   }
 
-  // Returns a view of the memory at present; the library's allocations may move the memory.
+  // Returns a view of the current memory; the library's allocations may move it.
   view(View, at, length) {
     return new View(this.functions.memory.buffer, at, length);
   }
@@ -304,7 +303,7 @@ class Library {
     }
   }
 
-  // Copies a string as UTF-8; returns the copy's position and number of bytes.
+  // Copies a string as UTF-8; returns the copy's address and number of bytes.
   copy(take, string) {
     const bytes = new TextEncoder().encode(string);
     const at = take(bytes.length);
@@ -312,7 +311,7 @@ class Library {
     return [at, bytes.length];
   }
 
-  // Throws the error that call(error) reports.
+  // Throws the error reported by call(error).
   check(call) {
     this.borrow((take) => {
       const at = take(ERROR.size);

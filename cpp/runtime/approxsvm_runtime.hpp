@@ -1,9 +1,9 @@
-// approxsvm for C++ programs that link the library: a thin wrapper around approxsvm.h that compiles quickly.
+// approxsvm for C++ programs that link to the library: a thin wrapper around approxsvm.h that compiles quickly.
 //
 //     approxsvm::runtime::Model model;
 //     approxsvm::runtime::Error error;
 //     if (model.open("model.asvm", &error) != APPROXSVM_OK) { std::cerr << error.message << '\n'; return 1; }
-//     std::vector<float> rows = ...;  // raw, n_rows * model.n_features() numbers
+//     std::vector<float> rows = ...;  // raw, n_rows * model.n_features() elements
 //     std::vector<std::uint32_t> labels(n_rows * model.n_targets());
 //     if (model.predict(rows, labels, &error) != APPROXSVM_OK) ...
 //     std::cout << model.label(labels[0]);
@@ -30,7 +30,7 @@ namespace runtime {
 
 using Error = approxsvm_error;
 
-// Address and number of elements of the caller's memory. Vectors, arrays and std::span convert implicitly; an empty
+// Address and number of elements of caller-provided memory. Vectors, arrays and std::span convert implicitly; an empty
 // span skips an output.
 template <class T>
 struct Span {
@@ -72,7 +72,7 @@ class Model {
     }
     ~Model() { approxsvm_close(model_); }
 
-    // Opens a model, and closes the previous model, if any.
+    // Opens a model and closes the previous one, if any.
     approxsvm_status open(const char* path, Error* error = nullptr) {
         reset();
         return approxsvm_open_file(path, &model_, error);
@@ -93,7 +93,7 @@ class Model {
     std::size_t n_decisions() const { return approxsvm_n_decisions(model_); }
     std::size_t n_probabilities() const { return approxsvm_n_probabilities(model_); }
 
-    // Returns the label at a position as a string.
+    // Returns the label with this index as a string.
     std::string label(std::size_t position) const {
         std::string text(approxsvm_label_text(model_, position, nullptr, 0), '\0');
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
@@ -131,7 +131,7 @@ class Model {
                                           rows.row_starts.data, n_rows(rows), &wanted, error);
     }
 
-    // Returns the model for functions of approxsvm.h that have no wrapper.
+    // Returns the model, for functions of approxsvm.h that have no wrapper.
     const approxsvm_model* get() const { return model_; }
 
   private:

@@ -1,4 +1,4 @@
-// The model of approxsvm.h with kernels of the fastest target that the machine supports, for any number of threads.
+// The model in approxsvm.h, with kernels for the fastest target that the machine supports; thread-safe.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -10,15 +10,15 @@
 
 namespace approxsvm {
 
-// No target can run on this machine, or APPROXSVM_TARGET names a target that cannot.
+// Thrown if no target can run on this machine, or APPROXSVM_TARGET names one that cannot.
 struct TargetError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 class OpenedModel {
   public:
-    // The bytes must outlive the model. Throws TargetError and the exceptions of Predictor; returns a status if the
-    // bytes are faulty.
+    // The bytes must outlive the model. Throws TargetError and the exceptions thrown by Predictor; returns a status if
+    // the bytes are faulty.
     Status open(const unsigned char* bytes, std::size_t n_bytes, bool&) {
         const dispatch::TargetTable* kernels;
         try {
@@ -35,7 +35,7 @@ class OpenedModel {
         return Status::ok;
     }
 
-    // Returns the error message of the last open().
+    // Returns the error message from the last open().
     const char* why(Status) const { return failure_.c_str(); }
 
     const ModelView& view() const { return predictor_->model(); }

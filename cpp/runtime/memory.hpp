@@ -1,4 +1,4 @@
-// Heap memory whose functions report failures by return values.
+// Heap memory whose functions report failures through return values.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class Memory {
   public:
     // Keeps the contents, and allocates more than requested if growth is small. Returns false if the heap is exhausted.
     bool resize(std::size_t n_bytes) {
-        // No object is larger than PTRDIFF_MAX; near SIZE_MAX some allocators wrap around.
+        // No object is larger than PTRDIFF_MAX; near SIZE_MAX, some allocators wrap around.
         if (n_bytes > PTRDIFF_MAX) return false;
         if (n_bytes > capacity_) {
             const std::size_t wanted = n_bytes / 2 > capacity_ ? n_bytes : n_bytes + capacity_ / 2;

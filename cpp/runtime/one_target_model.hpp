@@ -1,4 +1,4 @@
-// The model of approxsvm.h without exceptions and threads, as in WebAssembly. The kernels, for the target for which
+// The model in approxsvm.h without exceptions and threads, as in WebAssembly. The kernels, for the target for which
 // this file is compiled, run on the caller's thread. Only one call at a time may use a model.
 #pragma once
 
@@ -28,7 +28,7 @@ class OpenedModel {
         return prepared == Status::ok ? model_.replay({replay.data(), replay.size()}) : prepared;
     }
 
-    // Returns the error message of the last open().
+    // Returns the error message from the last open().
     const char* why(Status status) const { return message(status); }
 
     const ModelView& view() const { return model_.view(); }

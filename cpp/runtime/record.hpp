@@ -1,4 +1,4 @@
-// Converts records of named fields, including strings, to raw rows of numbers.
+// Converts records of named fields, including strings, to numeric raw rows.
 #pragma once
 
 #include <approxsvm/artifact/texts.hpp>
@@ -12,13 +12,13 @@
 
 namespace approxsvm {
 
-// Finds columns by name, starting after the last match, because fields are often in the order of the columns.
+// Finds columns by name, starting after the last match, because fields are often in column order.
 class ColumnFinder {
   public:
     explicit ColumnFinder(const ModelView& model)
         : names_(model.feature_names), n_(model.n_raw_features), rest_(names_, n_) {}
 
-    // Returns the position of a name; n_raw_features if no column has this name.
+    // Returns the index of the column with this name, or n_raw_features if there is none.
     std::size_t find(std::string_view name) {
         for (std::size_t tried = 0; tried < n_; ++tried) {
             if (next_ == n_) {
@@ -38,7 +38,7 @@ class ColumnFinder {
     TextReader rest_;
 };
 
-// Whether a cell holds the special NaN that marks cells whose field has not been read.
+// Returns true if a cell holds the special NaN that marks cells whose field has not been read.
 inline bool is_unread(double number) {
     std::uint64_t bits;
     std::memcpy(&bits, &number, sizeof bits);
@@ -52,8 +52,8 @@ inline double unread_number() {
     return number;
 }
 
-// Reads a field for a column with these strings, or for a numeric column; returns null if the field's type is right,
-// else the expected type.
+// Reads a field for a string column with these strings, or for a numeric column; returns null if the field has the
+// right type, else the expected type.
 inline const char* read_field(const approxsvm_field& field, const ColumnTexts& texts, bool has_texts, double& number) {
     number = has_texts ? texts.null : std::numeric_limits<double>::quiet_NaN();
     switch (field.kind) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-// Writes artifacts byte by byte from models/FORMAT.md. Nothing of the library is used here, so that reader and writer
-// cannot share a mistake.
+// Writes artifacts byte by byte according to models/FORMAT.md. Nothing from the library is used here, so that reader
+// and writer cannot share a mistake.
 
 namespace artifact_writer {
 
@@ -17,7 +17,7 @@ using Bytes = std::vector<unsigned char>;
 /// Magic, version and first_release.
 constexpr unsigned char first_bytes[] = {0x89, 0x41, 0x53, 0x56, 0x4D, 0x0D, 0x0A, 0x1A, 1, 0, 1, 0};
 
-/// Identifiers of sections.
+/// Section identifiers.
 enum SectionNumber : std::uint32_t {
     center = 1,
     decisions = 2,
@@ -53,7 +53,7 @@ T get(const Bytes& bytes, std::size_t offset) {
     return value;
 }
 
-/// CRC-32 of the format, with the four bytes of the checksum itself as zeros.
+/// The format's CRC-32, with the four bytes of the checksum itself taken as zeros.
 std::uint32_t checksum_of(const Bytes& bytes);
 
 /// Corrects file_bytes and checksum after a change, so that a reader sees only the change itself.

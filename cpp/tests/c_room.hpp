@@ -4,8 +4,8 @@
 
 #include "exact_memory.hpp"
 
-/// Memory of its exact size for answers of the C interface, and the request for those that are wanted. A bit each, in
-/// the order of the members, says which; the bits of `missing` take one element off.
+/// Exactly sized memory for the outputs of the C interface, and a request for some of them. In `wanted`, each output
+/// has one bit, in member order; the same bits in `missing` make a buffer one element too small.
 struct CRoom {
     CRoom(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing = 0)
         : labels(less(n_rows * approxsvm_n_targets(model), missing & 1u)),
@@ -22,7 +22,7 @@ struct CRoom {
             request.probability_bounds = share_bounds.data.get(), request.probability_bounds_size = share_bounds.size;
         if (wanted & 32u) request.certified = certified.data.get(), request.certified_size = certified.size;
     }
-    /// The bits of all that a model has.
+    /// The bits of all outputs that a model has.
     static unsigned all_of(const approxsvm_model* model) {
         return (approxsvm_n_labels(model) > 0 ? 1u : 0u) | (approxsvm_n_decisions(model) > 0 ? 6u : 0u) |
                (approxsvm_n_probabilities(model) > 0 ? 24u : 0u) | 32u;

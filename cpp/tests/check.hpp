@@ -6,10 +6,10 @@
 #include <string>
 #include <type_traits>
 
-// A test program is one or several source files that include this header and hold TEST(name) { ... } blocks; main is in
-// check.cpp. A failed check prints its place and values and lets the test go on. The last line of output
-// is "N passed, M failed", counted in tests, and the exit status is 1 when a test failed or none ran.
-// Arguments, if any, are parts of names: only matching tests run.
+// A test program consists of one or several source files that include this header and contain TEST(name) { ... }
+// blocks; main is in check.cpp. A failed check prints its location and values, and the test continues. The last line of
+// output is "N passed, M failed", which counts tests; the exit status is 1 if a test failed or none ran. Arguments, if
+// any, are substrings of names: only matching tests run.
 
 namespace check {
 
@@ -38,7 +38,7 @@ void equal(const char* file, int line, const char* expression, const A& actual, 
     report(file, line, std::string(expression) + " is " + show(actual) + ", expected " + show(expected));
 }
 
-/// The message of what a function throws; "" where it throws nothing.
+/// The message of the exception that a function throws, or "" if it throws none.
 template <class Function>
 std::string thrown_by(Function function) {
     try {
@@ -63,6 +63,7 @@ inline double uniform(Random& random, double low, double high) {
     static void test_##name()
 
 #define CHECK(condition) ((condition) ? void() : check::report(__FILE__, __LINE__, "not true: " #condition))
-// Calls expect() in scope if a condition fails. Only then are the arguments evaluated, because texts are slow to make.
+// Calls the expect() in scope if a condition fails. The arguments are evaluated only then, because strings are slow to
+// build.
 #define EXPECT(holds, ...) ((holds) ? void() : expect(false, __VA_ARGS__))
 #define CHECK_EQ(actual, expected) check::equal(__FILE__, __LINE__, #actual, actual, expected)

@@ -1,9 +1,9 @@
 # cmake -DNM=<nm> -DTARGET=<name> -DOBJECTS=<object files> -P check_symbols.cmake
 #
-# The objects of one target hold instructions that other machines may lack. Two things would let such code run there:
+# The objects of one target contain instructions that other machines may lack. Two things would let this code run there:
 # * a weak symbol (types W, V, u) outside the target's own namespaces: the linker keeps one of several equal names, and
 #   may choose this one for the whole program;
-# * a static constructor: it runs before dispatch has looked at the CPU.
+# * a static constructor: it runs before dispatch has examined the CPU.
 
 if(NOT NM OR NOT EXISTS "${NM}")
   message("skipped: no nm")
@@ -23,7 +23,7 @@ foreach(object IN LISTS OBJECTS)
     if(symbol MATCHES "^[0-9a-f]+ [WVu] (.*)$")
       math(EXPR n_weak "${n_weak} + 1")
       set(name "${CMAKE_MATCH_1}")
-      # DW.ref. is a pointer that exception tables use: data, the same for everyone.
+      # DW.ref. is a pointer used by exception tables: data, the same for every target.
       if(NOT name MATCHES "${allowed}" AND NOT name MATCHES "^DW\\.ref\\.")
         set(failures YES)
         message(SEND_ERROR "${object} defines the weak symbol ${name} outside ${allowed}")

@@ -13,8 +13,8 @@
 
 #include "check.hpp"
 
-// Models for the exact engines of one function and of all one-vs-one functions, rows in every form, and the sums in
-// long double with the rounding bound of the certificate.
+// Models for the exact engines (one function, and all one-vs-one functions), rows in every form, and the sums in long
+// double with the certificate's rounding bound.
 
 namespace engine_models {
 
@@ -34,14 +34,14 @@ inline bool same(const Sums& a, const Sums& b) {
 
 // --- sums of one function and of all pairs
 
-/// A sum, and the same one over weights.
+/// A sum with coefficients, and the same sum with weights.
 template <class R>
 struct OneFunction : TermSums<GaussianTerm<R>, 2> {
     static std::size_t n_functions(std::size_t) { return 1; }
     static ClassSizes sizes(const Counts& counts) { return {nullptr, total(counts), 1, 2}; }
 };
 
-/// Sums of LIBSVM's rows of coefficients, and of weights, for each class.
+/// For each class, the sums with LIBSVM's coefficient rows and the sum with weights.
 template <class R>
 struct AllPairs : TermSums<GaussianTerm<R>, 0> {
     static std::size_t n_functions(std::size_t n_classes) { return n_classes - 1; }
@@ -55,18 +55,18 @@ Engine sums_of(const KernelSums<Real>& sums, Real* products = nullptr) {
 
 // --- models
 
-/// Support vectors in memory of exactly the promised size, full of NaN, at an address that is not aligned.
+/// Support vectors in unaligned memory of exactly the required size, filled with NaN.
 template <class Engine>
 struct EngineModel {
     using Real = typename Engine::Real;
     Counts counts;
-    std::size_t n_sv, n_features, n_functions, n_sums;  // sums of a row
+    std::size_t n_sv, n_features, n_functions, n_sums;  // n_sums: number of sums per row
     double half_theta;
-    std::vector<double> vectors;  // (n_sv, n_features), every entry a Real
-    std::vector<double> coef;     // (n_functions, n_sv)
-    std::vector<double> weights;  // (n_sv,)
+    std::vector<double> vectors;  // of shape (n_sv, n_features), every entry a Real
+    std::vector<double> coef;     // of shape (n_functions, n_sv)
+    std::vector<double> weights;  // of shape (n_sv,)
     std::vector<char> memory, column_memory;
-    KernelSums<Real> by_panels, by_columns;  // the same support vectors in both orders
+    KernelSums<Real> by_panels, by_columns;  // the same support vectors in both layouts
 
     EngineModel(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
                 double theta, std::size_t misalignment = 1)
@@ -90,7 +90,7 @@ struct EngineModel {
     const KernelVectors<Real>& kernels() const { return by_panels.vectors; }
 
   private:
-    /// Storage by columns also keeps some zeros as values.
+    /// Storage by columns also keeps some zeros as explicit values.
     bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
     KernelSums<Real> laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
         const ClassSizes sizes = Engine::sizes(counts);
@@ -116,7 +116,7 @@ struct EngineModel {
     }
 };
 
-/// Coordinates of about the wished norm; a share of them is exactly zero.
+/// Coordinates with approximately the given norm; a fraction of them is exactly zero.
 template <class Real>
 std::vector<Real> random_vector(Random& random, std::size_t n_features, double norm, double share_of_zeros) {
     std::normal_distribution<double> normal;
@@ -129,12 +129,12 @@ std::vector<Real> random_vector(Random& random, std::size_t n_features, double n
     return vector;
 }
 
-/// Every seventh support vector is one before once more, of this class or another; some coefficients are zero.
+/// Every seventh support vector repeats an earlier one, of the same class or another; some coefficients are zero.
 template <class Engine>
 EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size_t n_features,
                                  double coef_exponent = 0) {
     const std::size_t n_sv = total(counts), n_functions = Engine::n_functions(counts.size());
-    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // by columns, few are frequent or all
+    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // either few columns have many nonzeros, or all do
     std::vector<double> vectors, coef;
     for (std::size_t i = 0; i < n_sv; ++i) {
         const auto own = random_vector<typename Engine::Real>(random, n_features, 1.0, share_of_zeros);
@@ -151,7 +151,7 @@ EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size
     return {counts, vectors, coef, n_features, uniform(random, 0.5, 2.0), random() % 64};
 }
 
-/// Rows of several norms and zeros, some of them support vectors of the model.
+/// Rows with several norms and zeros, some of them equal to support vectors of the model.
 template <class Model>
 Rows<typename Model::Real> random_rows(Random& random, const Model& model, std::size_t n_rows) {
     using Real = typename Model::Real;
@@ -165,7 +165,7 @@ Rows<typename Model::Real> random_rows(Random& random, const Model& model, std::
     return rows;
 }
 
-/// Rows in blocks of so many, feature by feature, the missing ones of the last block zero.
+/// Rows in blocks of `width`, feature by feature; the last block is padded with zeros.
 template <class Real>
 std::vector<Real> blocks_of(const Rows<Real>& rows, std::size_t n_features, std::size_t width) {
     std::vector<Real> blocks((rows.size() + width - 1) / width * n_features * width);
@@ -177,8 +177,8 @@ std::vector<Real> blocks_of(const Rows<Real>& rows, std::size_t n_features, std:
     return blocks;
 }
 
-/// Class sizes around the width of panels and tiles: all the same, one of them empty or of one vector at every place,
-/// or mixed.
+/// Class sizes around the widths of panels and tiles: all equal, all but one equal (each class in turn empty or with
+/// one vector), or mixed.
 inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
     constexpr std::uint32_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
     std::vector<Counts> all;
@@ -199,7 +199,7 @@ inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
 
 // --- the reference
 
-/// The sums of a row, and the numbers that bound their errors: moduli of the same products, the largest one, norms.
+/// The sums for a row, and the values that bound their errors: moduli of the same products, the largest one, norms.
 struct Reference {
     std::vector<long double> sums, moduli, largest, kernel;
     long double max_norm = 0, row_norm = 0;
@@ -235,7 +235,7 @@ Reference reference(const Model& model, const std::vector<Real>& row) {
     return result;
 }
 
-/// The bound of the norms form for one sum over the support vectors of a class. `depth` is the summation depth of an
+/// The bound in the form with norms, for one sum over a class's support vectors. `depth` is the summation depth of an
 /// inner product.
 template <class Model>
 long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t depth) {

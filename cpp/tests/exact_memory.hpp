@@ -7,8 +7,8 @@
 #include <new>
 #include <vector>
 
-/// A heap array of exactly that many elements, so that AddressSanitizer detects access to the next one. Initially it
-/// holds values that no code would write by chance.
+/// A heap array of exactly n elements, so that AddressSanitizer detects any access beyond it. Initially it holds values
+/// that no code would write by chance.
 template <class T>
 struct Exact {
     explicit Exact(std::size_t n) : size(n), data(new T[n]) { std::memset(data.get(), untouched, n * sizeof(T)); }
@@ -28,7 +28,7 @@ struct Exact {
     std::unique_ptr<T[]> data;
 };
 
-/// Memory of exactly that size, one byte after the start of a cache line, so aligning it leaves no spare bytes.
+/// Memory of exactly n_bytes, one byte after the start of a cache line, so aligning it leaves no spare bytes.
 class OddMemory {
   public:
     explicit OddMemory(std::size_t n_bytes, int fill = 0x5A) : bytes_(new (line) unsigned char[n_bytes + 1]) {

@@ -9,7 +9,7 @@
 namespace exercise {
 namespace {
 
-/// Support vectors are unpacked for the engines; a hostile file may stand for more of them than a test can hold.
+/// Support vectors are unpacked for the engines; a malicious file may declare more of them than a test can hold.
 constexpr std::size_t most_prepared_bytes = std::size_t{1} << 25, most_numbers = std::size_t{1} << 18;
 
 RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbers, std::size_t n_rows, bool far) {
@@ -28,7 +28,7 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
         }
     }
     for (std::size_t i = 0; i < n_rows; ++i) {
-        // All columns, no column, and an unknown one; the row that serves as every row must have room for each.
+        // All columns, no column, and an unknown one; a row used as every row must have room for each.
         const std::size_t n = n_different == 1 && n_rows > 1 ? (i == 0 ? d : 0) : i % 5 == 3 ? 0 : d;
         for (std::size_t j = 0; j < n; ++j) rows.columns.push_back(static_cast<std::int64_t>(j));
         if (n > 0 && i % 7 == 5) rows.columns.back() += 3;
@@ -38,7 +38,7 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
     return rows;
 }
 
-/// Returns which rule the answers break that every artifact must keep, whatever its numbers are.
+/// Returns the broken rule if the outputs break one that holds for every artifact, whatever values it contains.
 std::string complaint_about_answers(const ModelView& model, const Room& room, Values kind,
                                     const std::uint64_t* counts) {
     const Evaluation& out = room.out;
@@ -61,7 +61,7 @@ std::string complaint_about_answers(const ModelView& model, const Room& room, Va
             return "an approximate artifact fell back";
     }
     if (!out.stages || model.n_decisions != 1 || model.mode == Mode::ensemble) return "";
-    for (int stage = 0; stage < n_stages; ++stage) {  // certificates may count rows once more
+    for (int stage = 0; stage < n_stages; ++stage) {  // certificates may count a row again
         if (counts[stage] < counted[stage]) return "rows were not counted as they were answered";
     }
     const bool by_sign = out.labels && model.outputs.label_rule == LabelRule::votes && model.mode != Mode::approximate;
@@ -84,7 +84,7 @@ bool hangs_on_rounding(Status status) {
 
 std::string complaint_about(const ModelView& model, const std::vector<unsigned char>& numbers, std::uint32_t choice) {
     const auto& targets = dispatch::runnable_targets();
-    std::vector<std::unique_ptr<Prepared>> prepared;  // by every target, by the fastest in two kinds of memory
+    std::vector<std::unique_ptr<Prepared>> prepared;  // one per target; the fastest again with another fill
     for (const dispatch::TargetTable* kernels : targets) {
         if (kernels->prepared_bytes(model) > most_prepared_bytes) return "";
         prepared.push_back(std::make_unique<Prepared>(model, *kernels, 0));

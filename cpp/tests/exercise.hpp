@@ -7,21 +7,21 @@
 
 #include "exact_memory.hpp"
 
-// Uses everything that an artifact offers once it has opened, whatever it may hold: a sanitizer sees every read and
-// write outside the memory that was asked for.
+// Uses everything that an open artifact offers, whatever it contains, so that a sanitizer sees every access outside the
+// requested memory.
 
 namespace exercise {
 
 using namespace approxsvm;
 
-/// Rows of a model, in four forms that its engines take.
+/// Rows for a model, in four forms accepted by its engines.
 struct RowForms {
     std::vector<float> narrow;
     std::vector<double> wide;
     std::vector<std::int64_t> columns, starts = {0};
     std::vector<std::int32_t> narrow_columns, narrow_starts;
     std::size_t n_rows = 0;
-    std::ptrdiff_t stride = 0;  // 0 where all rows are the same one
+    std::ptrdiff_t stride = 0;  // 0 if all rows are the same row
 
     void add(double number) {
         narrow.push_back(static_cast<float>(number));
@@ -50,7 +50,7 @@ struct RowForms {
 
 enum Wanted : unsigned { labels_alone, everything, values_alone, probabilities_alone };
 
-/// Memory for the requested outputs of some rows, without a byte to spare.
+/// Memory for the requested outputs of some rows, without a spare byte.
 struct Room {
     Room(const ModelView& model, std::size_t n_rows, unsigned wanted = everything)
         : labels(n_rows * n_targets_of(model)),
@@ -84,11 +84,11 @@ struct Room {
     Evaluation out;
 };
 
-/// Whether a status may depend on rounding, and therefore on the target.
+/// Returns true if a status may depend on rounding, and therefore on the target.
 bool hangs_on_rounding(Status status);
 
 /// Uses an opened artifact on every target and returns the first fault, or an empty string. `numbers` are float32
-/// numbers of rows, if there are any; `choice` selects the number of rows and the request.
+/// values for rows, if any; `choice` selects the number of rows and the request.
 std::string complaint_about(const ModelView& model, const std::vector<unsigned char>& numbers, std::uint32_t choice);
 
 }  // namespace exercise

@@ -24,13 +24,13 @@
 #include "check.hpp"
 #include "engine_models.hpp"
 
-// Test programs of parts of the core are compiled once per target and include this file. A CPU that lacks the target's
+// Test programs for parts of the core are compiled once per target and include this file. A CPU that lacks the target's
 // instructions skips the whole program, with exit status 77.
 
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)
 namespace {
 
-// Runs before any static constructor of ours, which the compiler may have vectorized.
+// Runs before all of our static constructors, which the compiler may have vectorized.
 __attribute__((constructor(101))) void skip_where_it_cannot_run() {
 #if !defined(_WIN32)
     __builtin_cpu_init();

@@ -5,7 +5,7 @@
 #include "exact_memory.hpp"
 #include "target_table.hpp"
 
-/// A model laid out for one target, each piece of memory of exactly the size that is asked for, full of one byte.
+/// A model laid out for one target, in memory blocks of exactly the requested sizes, filled with one byte value.
 class Prepared {
   public:
     Prepared(const approxsvm::ModelView& model, const approxsvm::dispatch::TargetTable& kernels, int fill = 0x5A)

@@ -1,5 +1,5 @@
-// The labels of rows alone, and what they take: single_rows MODEL.asvm ROWS, float64 rows one after the other. Prints
-// the position of each row's label and the multiply-adds that were counted.
+// Labels of single rows, and the work they take: single_rows MODEL.asvm ROWS, where ROWS contains consecutive float64
+// rows. Prints the index of each row's label and the number of multiply-adds.
 static double n_counted = 0.0;
 #define APPROXSVM_COUNT_WORK(n) (n_counted += (n))
 

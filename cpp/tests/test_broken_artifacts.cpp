@@ -1,6 +1,6 @@
-// Opens broken artifacts, each in memory of exactly its size: they are refused by a fault that names a field, or used
-// in all the ways there are. tests/broken_artifacts.py writes them, one after the other: size as uint64, 1 where it
-// must be refused, the bytes.
+// Opens broken artifacts, each in memory of exactly its size: either they are rejected with a fault that names a field,
+// or they are used in every possible way. tests/broken_artifacts.py writes them one after the other: size as uint64, 1
+// if it must be rejected, the bytes.
 
 #include <cstdlib>
 #include <fstream>

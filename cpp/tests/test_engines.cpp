@@ -1,7 +1,7 @@
 #include "parts.hpp"
 
-// The exact engines of one function and of all one-vs-one functions against the double loop that LIBSVM writes, in long
-// double, within the rounding bound that the certificate uses. Compiled once per target.
+// Compares the exact engines (one function, and all one-vs-one functions) with LIBSVM's double loop in long double,
+// within the certificate's rounding bound. Compiled once per target.
 
 namespace engines {
 
@@ -9,7 +9,7 @@ using namespace engine_models;
 
 namespace {
 
-/// Rows in blocks of Registers registers, the missing ones of the last block zero.
+/// Rows in blocks of Registers registers; the last block is padded with zeros.
 template <int Registers, class Engine, class Real = typename Engine::Real>
 std::vector<Sums> block_sums(const EngineModel<Engine>& model, const Rows<Real>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
@@ -40,7 +40,7 @@ Sums row_sums(const EngineModel<Engine>& model, const std::vector<Real>& row) {
     return sums;
 }
 
-/// The non-zeros of rows in compressed form.
+/// The nonzeros of rows in compressed form.
 template <class Engine, class Real = typename Engine::Real>
 std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const KernelSums<typename Engine::Real>& expansion,
                               const Rows<Real>& rows) {
@@ -70,7 +70,7 @@ std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const KernelSums
     return result;
 }
 
-/// Every sum within its bound; exactly nothing from an empty class.
+/// Checks every sum against its bound; an empty class must give exactly 0.
 template <class Engine>
 void judge(const EngineModel<Engine>& model, const Reference& truth, const Sums& sums, const std::string& what,
            std::size_t path) {
@@ -85,7 +85,7 @@ void judge(const EngineModel<Engine>& model, const Reference& truth, const Sums&
     }
 }
 
-/// All ways to evaluate rows: within the bound, and bitwise the same however rows are grouped.
+/// Checks all ways to evaluate rows: within the bound, and bit-identical however rows are grouped.
 template <class Engine>
 void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_rows, std::size_t n_judged) {
     using Real = typename Engine::Real;
@@ -100,7 +100,7 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
     const std::size_t column_path = std::max(path, model.by_columns.vectors.columns.max_values);
     for (std::size_t r = 0; r < n_rows; ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
-        if ((r + 1) % sparse_block_rows > 1) continue;  // the rows about the end of a block
+        if ((r + 1) % sparse_block_rows > 1) continue;  // only rows next to the end of a block
         EXPECT(same(sparse[r], sparse_alone(r)), "a sparse row depends on its block");
     }
     for (std::size_t k = 0; k < n_judged && k < n_rows; ++k) {
@@ -124,14 +124,14 @@ void check_features(const std::vector<Counts>& all_counts) {
             check_rows(random_model<Engine>(random, counts, d), random, 1 + random() % (5 * std::size_t{lanes}), 3);
         }
     }
-    for (const std::size_t d : {1u, 5u, 16u, 17u, 33u, 123u, 257u}) {  // more sparse rows than pass at once
+    for (const std::size_t d : {1u, 5u, 16u, 17u, 33u, 123u, 257u}) {  // more sparse rows than are processed at once
         Counts counts = all_counts.back();
         counts.back() = 1000;
         check_rows(random_model<Engine>(random, counts, d), random, 2 * sparse_block_rows + 3, 5);
     }
 }
 
-/// Rows whose squared norm overflows, or nearly, have no sums and no influence on others.
+/// Rows whose squared norm overflows, or nearly does, have no sums and do not affect other rows.
 template <class Engine>
 void check_isolation(const Counts& counts) {
     using Real = typename Engine::Real;

@@ -1,20 +1,20 @@
 #include "parts.hpp"
 
-// Rounding errors of the kernel values of listed sums, measured against long double. Compiled once per target.
+// Rounding errors of the kernel values in listed sums, measured against long double. Compiled once per target.
 
 namespace listed_sums {
 
 using namespace approxsvm;
 using check::expect;
 
-// Of each kernel value by itself, as coefficients may single it out: vectors about the row, on its line from the
-// center, and up to where distances are refused.
+// Each kernel value is tested separately, because coefficients may single it out: vectors near the row, on its line
+// from the center, and up to where distances are rejected.
 TEST(errors_of_listed_sums_near_and_far) {
     Random random(10);
     std::normal_distribution<double> normal;
     std::size_t n_near = 0, n_refused = 0;
     for (const std::size_t d : {1u, 2u, 17u, 70u, 600u}) {
-        for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // of the furthest, in units of 1 / sqrt(gamma)
+        for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // distance of the furthest, times sqrt(gamma)
             constexpr std::size_t n_sv = 64;
             const double half_theta = std::exp(normal(random)), unit = 1.0 / std::sqrt(half_theta);
             for (const double of_row : {0.0, 0.1, 1.0, 3.0, 10.0, 60.0}) {

@@ -11,8 +11,8 @@
 #include "check.hpp"
 #include "exercise.hpp"
 
-// class Model on golden artifacts: any use of it, right or wrong, gives an answer or a status. What it answers:
-// tests/zoo.
+// class Model on golden artifacts: any use of it, right or wrong, gives an answer or a status. The answers themselves
+// are tested in tests/zoo.
 
 using namespace approxsvm;
 using exercise::Room;
@@ -24,7 +24,7 @@ const char* const names[] = {"breast_cancer",     "iris_classes",   "breast_canc
                              "iris_cubic",        "iris_pipeline",  "iris_calibrated",         "iris_ensemble",
                              "diabetes_pipeline", "shells_exact",   "digits_subspace",         "digits_classes",
                              "iris_fourier",      "iris_logarithms"};
-constexpr std::size_t n_rows = 70;  // more than a block
+constexpr std::size_t n_rows = 70;  // more than one block
 
 Bytes golden(const std::string& name) {
     std::ifstream file(std::string(APPROXSVM_GOLDEN_DIR) + "/" + name + ".asvm", std::ios::binary);
@@ -34,7 +34,7 @@ Bytes golden(const std::string& name) {
 struct Ready {
     Bytes bytes, memory, workspace;
     Model model;
-    std::vector<double> rows;  // raw rows about where the data are, some numbers of which are zero
+    std::vector<double> rows;  // raw rows near the data, in which some values are zero
 
     explicit Ready(const std::string& name) : bytes(golden(name)) {
         CHECK_EQ(model.open(bytes), Status::ok);
@@ -47,7 +47,7 @@ struct Ready {
     }
 };
 
-// Rows of zeros and others as arrays of their own.
+// Dense rows with zeros, compressed into separate arrays.
 struct Compressed {
     std::vector<double> values;
     std::vector<std::int32_t> columns, starts{0};
@@ -103,7 +103,7 @@ TEST(what_is_asked_too_early_is_refused) {
     Bytes workspace(model.workspace_bytes());
     CHECK_EQ(model.predict(row, labels, workspace), Status::ok);
 
-    // An artifact that cannot be opened leaves a model that is not open, whatever it was.
+    // After an artifact that cannot be opened, the model is not open, whatever it was before.
     CHECK_EQ(model.open(nothing), Status::bad_magic);
     labels[0] = 9;
     refuse(Status::not_open);
@@ -167,7 +167,7 @@ TEST(small_buffers_are_refused_unwritten) {
     }
 }
 
-// The functions that class Model is made of, which programs may call themselves.
+// The functions on which class Model is built; programs may call them directly.
 TEST(functions_refuse_small_buffers_unwritten) {
     const Ready ready("breast_cancer");
     const ModelView& view = ready.model.view();

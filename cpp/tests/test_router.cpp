@@ -20,7 +20,7 @@ Points random_points(std::size_t n, std::size_t d, Random& random, double reach)
     return points;
 }
 
-/// Panels in memory of their exact size; slots left over repeat the last point.
+/// Panels in memory of exactly their size; unused slots repeat the last point.
 struct Panels {
     std::size_t d, n_panels;
     Points points;
@@ -53,7 +53,7 @@ struct Panels {
     }
 };
 
-/// As many rows as are routed together, in memory of their exact size.
+/// Routes as many rows as are routed together, in memory of exactly their size.
 std::vector<std::size_t> slots_of(const Panels& panels, const std::vector<std::vector<float>>& rows) {
     const std::unique_ptr<float[]> y(new float[routed_rows * panels.d]);
     for (std::size_t r = 0; r < routed_rows; ++r) {
@@ -64,7 +64,7 @@ std::vector<std::size_t> slots_of(const Panels& panels, const std::vector<std::v
     return {slots, slots + routed_rows};
 }
 
-/// The same one by one.
+/// Routes the rows one by one.
 std::vector<std::size_t> slots_alone(const Panels& panels, const std::vector<std::vector<float>>& rows) {
     std::vector<std::size_t> slots;
     for (const std::vector<float>& row : rows) {
@@ -108,7 +108,7 @@ void check_nearest(const Panels& panels, Random& random, double reach) {
 
 constexpr float inf32 = std::numeric_limits<float>::infinity(), nan32 = std::numeric_limits<float>::quiet_NaN();
 
-/// A model with only the parts that a router reads: each group lists some panels of centers.
+/// A model with only the members read by a router: each group lists some panels of centers.
 struct Routed {
     std::size_t d, n_centers;
     std::vector<std::uint32_t> starts, members;
@@ -156,14 +156,14 @@ TEST(the_nearest_point_is_found) {
 TEST(every_slot_can_be_found) {
     Random random(3);
     for (const std::size_t n_panels : std::vector<std::size_t>{1, 2, 3, 5, 256}) {
-        // Points on a circle are each the nearest to themselves.
+        // Each point on a circle is nearest to itself.
         Points points;
         const std::size_t n = n_panels * router_width;
         for (std::size_t i = 0; i < n; ++i) {
             const double angle = 6.283185307179586 * static_cast<double>(i) / static_cast<double>(n);
             points.push_back({1e-3 * static_cast<double>(i % router_width == 0), std::cos(angle), std::sin(angle)});
         }
-        if (n_panels == 256) continue;  // closer together than the lowest eight bits can tell
+        if (n_panels == 256) continue;  // too close together for the lowest eight bits to distinguish
         const Panels panels(points);
         for (std::size_t i = 0; i < n; ++i) {
             const std::vector<float> row(points[i].begin(), points[i].end());
@@ -220,7 +220,7 @@ TEST(any_row_gets_a_center_that_there_is) {
 }
 
 TEST(points_that_are_not_finite_do_no_harm) {
-    // A reader refuses them; sums overflow all the same, to either side.
+    // A reader rejects them; nevertheless, sums overflow, in either direction.
     Random random(6);
     for (const float odd : {inf32, -inf32, nan32, 3.4e38f, -3.4e38f}) {
         const Panels panels(random_points(3 * router_width, 4, random, 1.0));
@@ -235,7 +235,7 @@ TEST(points_that_are_not_finite_do_no_harm) {
 }
 
 TEST(the_distance_to_a_slice_is_never_too_short) {
-    // Squares that are all just below half a unit in the last place of the first: each is lost in the sum.
+    // Squares that are all just below half an ulp of the first one: each is lost in the sum.
     ModelView model{};
     const std::uint32_t varying[] = {1};
     const DecisionNumbers decision{0.0, 1.0, 1.0, 0.0};

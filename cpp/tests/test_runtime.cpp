@@ -12,7 +12,7 @@
 #include "c_room.hpp"
 #include "check.hpp"
 
-// The C interface under sanitizers. What else it does: tests/cpp/test_runtime.py and tests/zoo.
+// The C interface under sanitizers. See also tests/cpp/test_runtime.py and tests/zoo.
 
 namespace runtime {
 namespace {
@@ -42,8 +42,8 @@ struct Model {
 
 }  // namespace
 
-// Makes calls with one thread and with several, over more rows than one piece of work has. They compete for the memory
-// that a model keeps for one caller, while other models open and close. Also run it under ThreadSanitizer.
+// Makes calls with one thread and with several, on more rows than one chunk has. They compete for the memory that a
+// model keeps for one caller, while other models are opened and closed. Also run it under ThreadSanitizer.
 TEST(one_model_many_threads) {
     constexpr std::size_t n_rows = 300;
     for (const Bytes& bytes : golden_artifacts()) {

@@ -1,6 +1,7 @@
 #include "parts.hpp"
 
-// Registers, and the functions of them that are our own, against the same in more digits. Compiled once per target.
+// Registers, and our own functions on them, compared with the same functions in higher precision. Compiled once per
+// target.
 
 namespace simd {
 
@@ -12,7 +13,7 @@ namespace {
 template <class Real>
 using Register = typename RegisterOf<Real>::type;
 constexpr std::size_t together = 2;  // registers
-/// 2 pi to 80 bits; where long double is float64, references have no more digits than what they judge.
+/// 2 pi to 80 bits; if long double is float64, references are no more precise than the results that they judge.
 constexpr long double two_pi = 6.283185307179586476925286766559L;
 constexpr long double slack = std::numeric_limits<long double>::digits == 53 ? 1.5L : 1.0L;
 
@@ -21,7 +22,7 @@ struct Function {
     const char* name;
     void (*apply)(Register<Real> (&)[together]);
     long double (*truth)(Real);
-    long double (*allowed)(long double truth);  // what it may be off by
+    long double (*allowed)(long double truth);  // maximum error
 };
 
 const Function<float> exp32{
@@ -34,7 +35,7 @@ const Function<double> exp64{"float64 exp", [](Register<double> (&x)[together]) 
 const Function<double> tanh64{"float64 tanh", [](Register<double> (&x)[together]) { hyperbolic_tangent(x); },
                               [](double x) { return std::tanh(static_cast<long double>(x)); },
                               [](long double) { return slack * tanh_error_units * 0x1p-53L; }};
-/// Whole turns are taken off first, exactly, so that the reference is not off by their digits.
+/// Whole turns are subtracted first, exactly, so that they do not reduce the reference's precision.
 template <class Real>
 const Function<Real> cosine{
     sizeof(Real) == 4 ? "float32 cosines" : "float64 cosines",
@@ -73,7 +74,7 @@ void judge(const Function<Real>& function, const std::vector<Real>& arguments) {
     EXPECT(worst <= 1, std::string(function.name) + ": error / bound " + check::show(worst) + " at " + check::show(at));
 }
 
-/// Each of some numbers with its neighbours on both sides.
+/// Each of some numbers, with its neighbours on both sides.
 template <class Real>
 std::vector<Real> neighbours(const std::vector<Real>& marks, int n, Real low, Real high) {
     std::vector<Real> found;
@@ -129,7 +130,7 @@ void check_cosines(int n, double max_turns) {
 
 }  // namespace
 
-/// Every n-th number in between; APPROXSVM_EXHAUSTIVE says which, 1 for all.
+/// Every n-th number in between; APPROXSVM_EXHAUSTIVE gives n (1 tests all numbers).
 TEST(float32_exp) {
     const char* const wish = std::getenv("APPROXSVM_EXHAUSTIVE");
     const int step = wish == nullptr || std::atoi(wish) <= 0 ? 397 : std::atoi(wish);

@@ -35,11 +35,11 @@ Exact<char> exact(const std::string& text) {
     return Exact<char>(std::vector<char>(text.begin(), text.end()));
 }
 
-/// Compares value and end with strtod. The copy has the exact size, so that a sanitizer sees any byte read
-/// past the end.
+/// Compares value and end with strtod's. The copy has the exact size, so that a sanitizer sees any byte read past the
+/// end.
 void check_as_strtod(const std::string& text) {
 #if !defined(__GLIBC__)
-    // Other C libraries end hexadecimal numbers and nan(...) elsewhere; ours are read as glibc does, everywhere.
+    // Other C libraries end hexadecimal numbers and nan(...) elsewhere; our parser follows glibc everywhere.
     if (text.find_first_of("xX(") != std::string::npos) return;
 #endif
     const Exact<char> copy = exact(text);
@@ -64,7 +64,7 @@ std::string print(const char* format, Numbers... numbers) {
     return text;
 }
 
-/// The parts of a text that end in '|'.
+/// Splits a string into the substrings that end in '|'.
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts;
     for (std::size_t first = 0, end; (end = text.find('|', first)) != std::string::npos; first = end + 1) {
@@ -86,7 +86,7 @@ double random_double(Random& random) {
     return std::isfinite(value) ? value : 1.0;
 }
 
-/// The message of a TextError, preceded by its line; "" if there is no error.
+/// The message of a TextError, preceded by its line number; "" if there is no error.
 template <class Parse>
 std::string error_of(Parse parse) {
     try {
@@ -111,7 +111,7 @@ void expect_part(const std::string& found, const std::string& part) {
         check::report(__FILE__, __LINE__, "'" + found + "' without '" + part + "'");
 }
 
-/// The three-class model that most model tests vary.
+/// The three-class model varied by most model tests.
 const std::string three_classes =
     "svm_type c_svc\n"
     "kernel_type rbf\n"
@@ -194,7 +194,7 @@ TEST(reals_are_read_as_strtod_reads_them) {
     check_as_strtod("0." + std::string(100000, '0') + "1e100001");
     check_as_strtod("1" + std::string(100000, '0') + "e-100000");
     double value = 7.0;
-    const std::string blank = " 1";  // strtod skips white space in front, parse_real leaves that to its callers
+    const std::string blank = " 1";  // strtod skips leading white space; parse_real leaves it to its callers
     CHECK(parse_real(blank.data(), blank.data() + 2, value) == nullptr);
     CHECK_EQ(value, 7.0);
 }
@@ -217,8 +217,8 @@ TEST(random_reals_are_read_as_strtod_reads_them) {
         check_as_strtod(print("0x%llx.%llxp%d", bits(), bits(), static_cast<int>(random() % 1800) - 850));
     }
     for (int i = 0; i < 1000; ++i) {
-        // The exact decimal expansion of the midpoint of two adjacent doubles, and its neighbours in the last
-        // digit. A long double of 64 bits holds the midpoint; where it is a double, the check is merely weaker.
+        // The exact decimal expansion of the midpoint of two adjacent doubles, and its neighbours in the last digit. A
+        // 64-bit long double holds the midpoint; where it is a double, the check is merely weaker.
         const double low = std::ldexp(uniform(random, 1, 2), static_cast<int>(random() % 120) - 60);
         const long double middle = (static_cast<long double>(low) + std::nextafter(low, infinity)) / 2;
         const std::string halfway = print("%.150Lf", middle);
@@ -233,8 +233,8 @@ TEST(random_reals_are_read_as_strtod_reads_them) {
 }
 
 #if LDBL_MANT_DIG >= 64
-/// Not compared with strtod: glibc 2.36 rounds 0x3aa1cc873a9f6.3p-1072 the wrong way. Converting an exact
-/// long double rounds once.
+/// Not compared with strtod, because glibc 2.36 rounds 0x3aa1cc873a9f6.3p-1072 the wrong way. Converting an exact long
+/// double rounds once.
 TEST(hexadecimal_denormals) {
     Random random(8);
     for (int i = 0; i < 20000; ++i) {
@@ -324,19 +324,19 @@ TEST(models_cut_or_broken_at_every_byte) {
     for (std::size_t n = 0; n < three_classes.size(); ++n) {
         const std::string cut = three_classes.substr(0, n);
         if (model_error(cut).empty()) {
-            // A cut inside the last row can look like a file without a final line break, which is legal. All
+            // A cut inside the last row can look like a file without a final line break, which is legal. Everything
             // else is then complete, and the caller is told.
             CHECK(n > last_row);
             CHECK(parse_libsvm_model(cut).n_sv == 4 && !parse_libsvm_model(cut).ends_in_line_break);
         }
         std::string with_nul = three_classes;
         with_nul[n] = '\0';
-        // Only the rest of the SV line may hold anything, and the last byte is a line break that may be missing.
+        // Only the rest of the SV line may contain anything, and the last byte is a line break that may be missing.
         if (model_error(with_nul).empty()) CHECK(three_classes.compare(n - 2, 3, "SV\n") == 0);
     }
 }
 
-/// Errors that follow when one part of three_classes is replaced.
+/// Errors caused by replacing one part of three_classes.
 const struct {
     const char *from, *to, *message;
 } broken_models[] = {
@@ -505,7 +505,7 @@ TEST(data_errors) {
     }
     expect_part(data_error("\n"), "1: wrong input format: the line is blank");
     expect_part(data_error("1\n\n"), "2: wrong input format: the line is blank");
-    DataRowParser rows("1\nx\n", 100);  // which counts from line 100
+    DataRowParser rows("1\nx\n", 100);  // the count starts at line 100
     DataRow row;
     CHECK(rows.next(row));
     CHECK_EQ(rows.line(), std::size_t{101});
@@ -604,7 +604,7 @@ TEST(mapped_file_reads_bytes) {
     for (const std::string& name : {path.u8string(), path.parent_path().u8string()})
         expect_part(check::thrown_by([&] { MappedFile{name}; }), name);
 #if defined(__linux__)
-    // Claims to be empty, is not.
+    // It claims to be empty but is not.
     CHECK(MappedFile("/proc/self/status").bytes().size() > 0);
 #endif
 }

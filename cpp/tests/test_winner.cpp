@@ -1,6 +1,6 @@
 #include "parts.hpp"
 
-// The engine for the pairs of one class, and the network that speculates which class that is. Compiled once per target.
+// The engine for one class's pairs, and the network that guesses which class that is. Compiled once per target.
 
 namespace winner {
 
@@ -9,7 +9,7 @@ using Model = EngineModel<AllPairs<float>>;
 
 namespace {
 
-/// Lists in memory of exactly the promised size, full of NaN.
+/// Lists in memory of exactly the required size, filled with NaN.
 struct WinnerLists {
     std::vector<char> memory;
     bool is_usable;
@@ -32,7 +32,7 @@ struct WinnerLists {
     }
 };
 
-/// The coefficients of a class in a pair get one sign, moduli between 2^-50 and 2^50.
+/// Gives a class's coefficients in a pair one sign, and moduli between 2^-50 and 2^50.
 Model with_uniform_signs(const Model& model) {
     std::vector<double> coef = model.coef;
     std::size_t s = 0;
@@ -47,7 +47,7 @@ Model with_uniform_signs(const Model& model) {
     return Model(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
 }
 
-/// (own, others) of every class w, (n_classes, 2 n_classes) numbers for each row.
+/// (own, others) of every class w: n_classes x 2 n_classes values per row.
 template <int Registers>
 std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes);
@@ -72,7 +72,7 @@ std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, cons
     return result;
 }
 
-/// The same for rows alone, by the vectors that are contiguous; weighted sums are close to sums in long double.
+/// The same for single rows, from contiguous vectors; checks weighted sums against sums in long double.
 std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
     const std::size_t d = model.n_features, k = model.counts.size();
     const WinnerKernelSum& sums = lists.sums;
@@ -107,7 +107,7 @@ std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, co
     return result;
 }
 
-/// Every sum within the bound of the engine and listed_depth roundings more, and the moduli of its pair.
+/// Checks every sum against the engine's bound plus listed_depth roundings, and against its pair's moduli.
 void judge_winner(const Model& model, const Reference& truth, const Sums& sums) {
     const std::size_t k = model.counts.size();
     for (std::size_t w = 0; w < k; ++w) {
@@ -130,10 +130,10 @@ void judge_winner(const Model& model, const Reference& truth, const Sums& sums) 
     }
 }
 
-/// A network of random weights: for each class a constant, one for each feature and one for each landmark.
+/// A network with random weights: for each class, a constant and one weight per feature and per landmark.
 struct Network {
     std::size_t n_classes, d;
-    std::vector<double> weights;  // (1 + d + n_landmarks, n_classes)
+    std::vector<double> weights;  // of shape (1 + d + n_landmarks, n_classes)
     std::vector<std::size_t> landmarks;
     std::vector<char> memory;
     Speculation speculation;

@@ -12,11 +12,11 @@
 #include "number.hpp"
 
 // Parses "index:value index:value ..." up to the end of a line, as in rows of data and support vectors. All functions
-// are inline, because this loop takes most of the time for reading a file.
+// are inline, because this loop takes most of the time spent reading a file.
 
 namespace approxsvm::text {
 
-/// One less than the largest int32, so that the number of features is still an int32.
+/// One less than the largest int32, so that the number of features still fits in an int32.
 inline constexpr std::int64_t max_feature_index = std::numeric_limits<std::int32_t>::max() - 1;
 
 enum class FeatureFault {
@@ -26,7 +26,7 @@ enum class FeatureFault {
     negative_index,
     /// The index exceeds max_feature_index.
     index_too_large,
-    /// The index is not greater than the previous index.
+    /// The index is not greater than the previous one.
     not_ascending,
     /// The characters after the colon are not exactly one number.
     not_a_value,
@@ -36,13 +36,13 @@ enum class FeatureFault {
     value_too_large
 };
 
-/// Whether the values inf and nan are accepted: data may contain them, but models may not.
+/// Treatment of the values inf and nan: data may contain them, but models may not.
 enum class NonFinite { accept, reject };
 
 struct FeatureParse {
     std::size_t n_features;
     FeatureFault fault;
-    /// Position of the fault; the faulty index, and the previous index on the line.
+    /// Location of the fault; the faulty index, and the previous index on the line.
     const char* at;
     std::int64_t index;
     std::int64_t previous_index;
@@ -57,7 +57,7 @@ inline const char* skip_blanks(const char* p, const char* line_last) {
     return p;
 }
 
-/// Maximum number of pairs on a line of n_bytes: the shortest pair, "0:1", and a blank take four bytes.
+/// Maximum number of pairs on a line of n_bytes: the shortest pair, "0:1", takes four bytes with a blank.
 inline std::size_t max_features(std::size_t n_bytes) {
     return n_bytes / 4 + 1;
 }
@@ -77,9 +77,9 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 
 }  // namespace detail
 
-/// Reads the pairs of the line [p, line_last) into indices and values, which have room for one pair per colon on the
-/// line. The pointer text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white
-/// space, so that every number ends there.
+/// Reads the pairs on the line [p, line_last) into indices and values, which have room for one pair per colon on the
+/// line. The pointer text_last, line_last or later, marks the end of the readable bytes; a byte at line_last must be
+/// white space, so that every number ends there.
 template <NonFinite policy>
 inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
                                    double* values) {
@@ -115,7 +115,7 @@ inline FeatureParse parse_features(const char* p, const char* line_last, const c
     return {n, FeatureFault::none, p, previous, previous};
 }
 
-/// Returns the token at p for an error message, quoted and cut to a readable length, with '?' for unprintable bytes.
+/// Quotes the token at p for an error message, truncated to a readable length, with '?' for unprintable bytes.
 inline std::string quote_token(const char* p, const char* last) {
     constexpr std::ptrdiff_t max_shown_bytes = 40;
     const char* const end = std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)), [](char c) {
@@ -152,7 +152,7 @@ inline std::string describe(const FeatureParse& parse, const char* line_last) {
     return "unknown fault";
 }
 
-/// Upper bounds on the array sizes for a parsed text: one row per line break, and one feature per colon.
+/// Upper bounds on the array sizes for a text: one row per line break, and one feature per colon.
 struct TextCounts {
     std::size_t n_line_breaks = 0;
     std::size_t n_colons = 0;

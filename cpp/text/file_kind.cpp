@@ -90,10 +90,10 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A zip file ends with the central directory, which lists all file names.
+/// A zip file ends with its central directory, which lists all file names.
 FileKind kind_of_zip(std::string_view bytes) {
     const std::string_view names = bytes.substr(bytes.size() - std::min(bytes.size(), max_looked_at));
-    // The arrays of a skops file are .npy files, so test for skops first.
+    // A skops file stores its arrays as .npy files, so test for skops first.
     if (contains(names, "schema.json")) return {"a skops file", needs_converting};
     if (contains(names, ".npy")) return {"a NumPy archive (.npz)", ""};
     return {"a zip archive", ""};
@@ -118,7 +118,7 @@ FileKind kind_of_markup(std::string_view text) {
     return {"an XML file", ""};
 }
 
-/// Whether "@relation" follows the comments of a text.
+/// Returns true if "@relation" follows a text's comments.
 bool is_arff(std::string_view text) {
     while (!text.empty()) {
         const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -185,7 +185,7 @@ FileKind kind_of(std::string_view bytes) {
 std::string described(const FileKind& kind, std::string_view expected) {
     std::string text = "this is " + std::string(kind.name);
     if (!expected.empty()) text += ", not " + std::string(expected);
-    const bool is_in_place_of_data = kind.name == libsvm_model && expected == libsvm_data;  // arguments are swapped
+    const bool is_in_place_of_data = kind.name == libsvm_model && expected == libsvm_data;  // swapped arguments
     if (!kind.advice.empty() && !is_in_place_of_data) text += "; " + std::string(kind.advice);
     return text;
 }
@@ -195,7 +195,7 @@ TextError explained(const TextError& error, std::string_view bytes, std::string_
     const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
     const FileKind kind = error.line <= n_blank_lines + 1 ? kind_of(bytes) : FileKind();
     if (kind.name.empty() || kind.name == expected) {
-        const bool is_at_comment = contains(error.what(), "'#");  // the token that the error message quotes
+        const bool is_at_comment = contains(error.what(), "'#");  // the token quoted in the error message
         return is_at_comment ? TextError(error.line, error.what() + std::string(comments)) : error;
     }
     return {0, described(kind, expected)};

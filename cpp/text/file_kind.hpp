@@ -5,12 +5,12 @@
 
 #include "text_error.hpp"
 
-// Recognises a file of the wrong kind by its first bytes, for a better error message: a model of another program, rows
+// Recognises a file of the wrong kind by its first bytes, for a better error message: another program's model, rows
 // instead of a model, or an archive.
 
 namespace approxsvm::text {
 
-/// A kind of file; `name` is empty if the kind is unknown.
+/// A file's kind; `name` is empty if it is unknown.
 struct FileKind {
     /// Name with an article, such as "a JSON file".
     std::string_view name;
@@ -28,8 +28,8 @@ FileKind kind_of(std::string_view bytes);
 /// Returns "this is NAME; ADVICE". If `expected` is not empty, the message adds that this kind was expected instead.
 std::string described(const FileKind& kind, std::string_view expected = {});
 
-/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If the first line is faulty
-/// and the file is of another known kind, the new error mentions this kind.
+/// Returns the error for a text that could not be read as `libsvm_model` or `libsvm_data`. If the first line is faulty
+/// and the file is of another known kind, the new error mentions that kind.
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected);
 
 }  // namespace approxsvm::text

@@ -8,10 +8,10 @@
 namespace approxsvm::text {
 namespace {
 
-// With smaller chunks, starting a thread takes more time than the thread saves.
+// With smaller chunks, starting a thread takes more time than it saves.
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
 
-/// A piece of the text, and the positions of its rows and features in the result.
+/// A chunk of the text, and where its rows and features begin in the result.
 struct Chunk {
     std::string_view text;
     std::size_t first_row = 0;
@@ -22,7 +22,7 @@ struct Chunk {
     std::int32_t max_index = -1;
 };
 
-/// A row is a line, so counting before parsing gives the exact numbers of rows and features in a valid chunk.
+/// Each line is a row, so counting before parsing gives the exact numbers of rows and features in a valid chunk.
 void count_rows_and_features(Chunk& chunk) {
     const TextCounts counts = count_line_breaks_and_colons(chunk.text);
     const bool has_open_line = !chunk.text.empty() && chunk.text.back() != '\n';
@@ -48,7 +48,7 @@ void parse_chunk(Chunk& chunk, LibsvmData& data) {
     }
 }
 
-/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all chunks, then throws the exception of
+/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all of them, then throws the exception from
 /// the first chunk that failed.
 template <class Task>
 void for_each_chunk(std::vector<Chunk>& chunks, Task task) {
@@ -88,7 +88,7 @@ std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t 
     std::vector<std::string_view> chunks;
     chunks.reserve(n_chunks);
     while (chunks.size() + 1 < n_chunks) {
-        // Compute the target length again at each cut, so that one very long line does not leave the last chunk empty.
+        // Recompute the target length at each cut, so that one very long line does not leave the last chunk empty.
         const std::size_t target = text.size() / (n_chunks - chunks.size());
         const std::size_t line_break = target == 0 ? std::string_view::npos : text.find('\n', target - 1);
         const std::size_t cut = line_break == std::string_view::npos ? text.size() : line_break + 1;

@@ -10,8 +10,8 @@
 #include "text_error.hpp"
 #include "uninitialized_vector.hpp"
 
-// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends with a line break (LF, or
-// CR LF; optional after the last row). Errors are TextErrors "wrong input format: <why>".
+// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends with a line break (LF or
+// CR LF, optional after the last row). Errors are TextErrors "wrong input format: <why>".
 
 namespace approxsvm::text {
 
@@ -23,7 +23,7 @@ struct DataRow {
     std::vector<double> values;
 };
 
-/// Iterates over the rows of a text. Allocates memory only if a line is longer than all previous lines.
+/// Iterates over the rows of a text. Allocates memory only if a line is longer than all previous ones.
 class DataRowParser {
   public:
     /// The text must outlive the parser. `first_line` is the number of the text's first line, for error messages.
@@ -43,14 +43,14 @@ class DataRowParser {
         return true;
     }
 
-    /// Reads the next row into the caller's arrays, which have space for one feature per colon on the line.
+    /// Reads the next row into the caller's arrays, which must have room for one feature per colon on the line.
     bool next(double& label, std::int32_t* indices, double* values, std::size_t& n_features) {
         if (next_ == last_) return false;
         n_features = parse_line(find_line_break(), label, indices, values);
         return true;
     }
 
-    /// Returns the number of the line that the next call reads.
+    /// Returns the number of the line that the next call will read.
     std::size_t line() const { return line_; }
 
   private:
@@ -81,22 +81,22 @@ class DataRowParser {
     std::size_t line_;
 };
 
-/// Splits a text after line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty.
+/// Splits a text after line breaks into n_chunks chunks of about equal length, in order. Chunks may be empty.
 std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t n_chunks);
 
-/// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are as in the file.
+/// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are those in the file.
 struct LibsvmData {
     UninitializedVector<double> labels;
     UninitializedVector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// The smallest and the largest index; -1 if no row has a feature.
+    /// The smallest and largest index; -1 if no row has a feature.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 };
 
-/// Parses a whole text on at most n_threads threads, or on fewer if the text is short. Throws the error of the first
-/// faulty line.
+/// Parses a whole text on at most n_threads threads (fewer if it is short). Throws the error for the first invalid
+/// line.
 LibsvmData parse_libsvm_data(std::string_view text, int n_threads = 1);
 
 }  // namespace approxsvm::text

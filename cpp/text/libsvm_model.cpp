@@ -30,7 +30,7 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
-    scaling,  // a key of the Point Cloud Library
+    scaling,  // a key used by the Point Cloud Library
     support_vectors
 };
 constexpr std::size_t n_keys = 15;
@@ -47,7 +47,7 @@ std::string key_name(Key key) {
     return std::string(key_names[static_cast<std::size_t>(key)]);
 }
 
-/// Whether c is white space of the C locale, which separates the header's tokens.
+/// Returns true if c is white space in the C locale, which separates the header's tokens.
 bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -66,7 +66,7 @@ bool parse_whole(std::string_view token, std::int64_t& value) {
     return parse_index(token.data(), last, value) == last && !token.empty();
 }
 
-/// A text and the reading position. Lines are counted only for an error.
+/// A text and the current reading position. Lines are counted only if an error is reported.
 class Reader {
   public:
     explicit Reader(std::string_view text) : first_(text.data()), last_(first_ + text.size()), next_(first_) {}
@@ -78,7 +78,7 @@ class Reader {
         throw TextError(1 + static_cast<std::size_t>(std::count(first_, at, '\n')), message);
     }
 
-    /// Returns the next token, without consuming it; empty at the end of the text.
+    /// Returns the next token without consuming it; empty at the end of the text.
     std::string_view peek() {
         next_ = std::find_if_not(next_, last_, is_space);
         const char* const end = std::find_if(next_, last_, is_space);
@@ -91,7 +91,7 @@ class Reader {
         return token;
     }
 
-    /// Consumes the rest of the line; returns it without the line break.
+    /// Consumes the rest of the line and returns it without the line break.
     std::string_view take_line() {
         const char* const first = next_;
         const char* const line_break = std::find(first, last_, '\n');
@@ -106,7 +106,7 @@ class Reader {
     const char* next_;
 };
 
-/// Parses the header: its keys up to and including the SV line.
+/// Parses the header: all keys up to and including the SV line.
 class HeaderParser {
   public:
     HeaderParser(Reader& reader, LibsvmModel& model) : reader_(reader), model_(model) {}
@@ -236,8 +236,8 @@ class HeaderParser {
         if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
-    /// Consumes every number up to the next key, so that a list that is too long is reported as such. Other arguments
-    /// are passed to check_value.
+    /// Consumes every number up to the next key, so that an overlong list is reported as such. The other arguments are
+    /// passed to check_value.
     template <class Value, class... Limits>
     void take_list(std::int64_t n_expected, std::vector<Value>& values, Limits... limits) {
         for (;;) {
@@ -369,8 +369,8 @@ class SupportVectorParser {
         const char* const first = reader_.next();
         const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
-        // Now total_sv is the number of existing lines. A coefficient takes two bytes, so the size of the text limits
-        // the declared number n_sv * n_coef.
+        // At this point, total_sv is the number of existing lines. A coefficient takes two bytes, so the size of the
+        // text limits the declared number n_sv * n_coef.
         const std::int64_t max_coefs = (last_ - first) / 2 + 1;
         model_.coef.reserve(static_cast<std::size_t>(std::min(model_.n_sv * model_.n_coef, max_coefs)));
         model_.indptr.reserve(static_cast<std::size_t>(model_.n_sv) + 1);
@@ -388,7 +388,7 @@ class SupportVectorParser {
     }
 
   private:
-    /// Finds the end of the rows, without blank lines at the end of the text.
+    /// Finds the end of the rows, excluding blank lines at the end of the text.
     static const char* find_content_end(const Reader& reader) {
         const char* last = reader.last();
         while (last != reader.next() && is_space(last[-1])) --last;

@@ -17,15 +17,15 @@ namespace approxsvm::text {
 enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
 enum class KernelType { linear, polynomial, rbf, sigmoid, precomputed };
 
-/// Returns the name of the type in model files.
+/// Returns the name used in model files.
 std::string_view name_of(SvmType type);
 std::string_view name_of(KernelType type);
 
-/// The content of a LIBSVM model file, with the order, units and signs of the file.
+/// The contents of a LIBSVM model file, in the file's order, units and signs.
 struct LibsvmModel {
     SvmType svm_type = SvmType::c_svc;
     KernelType kernel_type = KernelType::rbf;
-    /// Kernel parameters, present if the kernel needs them.
+    /// Kernel parameters, present if the kernel uses them.
     std::optional<std::int32_t> degree;
     std::optional<double> gamma;
     std::optional<double> coef0;
@@ -35,32 +35,32 @@ struct LibsvmModel {
     std::int64_t n_sv = 0;
     /// Number of coefficients per support vector: max(1, n_classes - 1).
     std::int32_t n_coef = 1;
-    /// One number per pair of classes i < j, in the order (0,1), (0,2), ..., (1,2), ....
+    /// One value per pair of classes i < j, in the order (0,1), (0,2), ..., (1,2), ....
     std::vector<double> rho;
-    /// For classification: the label of each class and its number of support vectors.
+    /// For classification: the label and the number of support vectors of each class.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
     /// Parameters for svm-predict -b 1, by header key; for a regression, the scale of a Laplace distribution.
     std::map<std::string, std::vector<double>> probabilities;
-    /// Whether the header has the keys for svm-predict -b 1; for a model with one class the lists of these keys are
-    /// empty.
+    /// True if the header contains the keys for svm-predict -b 1; for a model with one class, their lists are empty.
     bool has_probabilities = false;
 
-    /// Coefficients, (n_sv, n_coef), row-major.
+    /// Coefficients, of shape (n_sv, n_coef), row-major.
     std::vector<double> coef;
-    /// Support vector i has the features indptr[i] to indptr[i + 1] - 1, with the indices of the file.
+    /// Support vector i has the features indptr[i] to indptr[i + 1] - 1, with the indices in the file.
     std::vector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// The Point Cloud Library divides the features with these indices by these numbers, and other features by 1.
-    /// LIBSVM files have no such numbers.
+    /// The Point Cloud Library divides the features with these indices by these scales, and other features by 1. LIBSVM
+    /// files have no scales.
     std::vector<std::int32_t> scaled_indices;
     std::vector<double> scales;
-    /// Smallest and largest index in support vectors and scales; -1 if there are no indices.
+    /// Smallest and largest index in support vectors and scales; -1 if there are none.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 
-    /// Whether the file ends with a line break. If not, the last row may be incomplete, so a warning is appropriate.
+    /// True if the file ends with a line break. If it does not, the last row may be incomplete, so a warning is
+    /// appropriate.
     bool ends_in_line_break = false;
 
     /// Calls visit(name, list) for each list of numbers.
@@ -82,9 +82,9 @@ struct LibsvmModel {
     }
 };
 
-/// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; lines of the header that begin with # are
-/// comments. Throws TextError if the model is incomplete, contradictory or not finite. The size of the text limits the
-/// memory, whatever dimensions the text declares.
+/// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; header lines that begin with # are
+/// comments. Throws TextError if the model is incomplete, contradictory or not finite. Memory use is limited by the
+/// size of the text, whatever dimensions it declares.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

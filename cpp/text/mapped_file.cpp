@@ -60,8 +60,8 @@ MappedFile::MappedFile(const std::string& path) {
     const FileDescriptor file(path);
     struct ::stat status;
     if (::fstat(file.get(), &status) != 0) throw_system_error(errno, path);
-    // The system reports files in /proc as regular and empty, although they are neither. Files of size 0 are therefore
-    // read instead of mapped.
+    // The system reports files in /proc as regular and empty, although they are neither, so files of size 0 are read
+    // instead of mapped.
     if (S_ISREG(status.st_mode) && status.st_size > 0) {
         const std::size_t n_bytes = static_cast<std::size_t>(status.st_size);
         void* const mapping = ::mmap(nullptr, n_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);

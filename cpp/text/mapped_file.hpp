@@ -11,13 +11,13 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
     return text.substr(text.substr(0, mark.size()) == mark ? mark.size() : 0);
 }
 
-/// Read-only bytes of a file, without its UTF-8 byte order mark, while the object lives. Regular files are mapped into
-/// memory if the system supports this; other files, such as pipes, are read. A mapped file must not shrink while the
+/// Read-only bytes of a file, without its UTF-8 byte order mark, valid while the object lives. Regular files are mapped
+/// into memory if the system supports it; others, such as pipes, are read. A mapped file must not shrink while the
 /// object lives.
 class MappedFile {
   public:
-    /// Opens a file whose path is in UTF-8. If the file cannot be opened or read, throws std::system_error, whose
-    /// message contains the path.
+    /// Opens a file whose path is in UTF-8. If it cannot be opened or read, throws std::system_error, whose message
+    /// contains the path.
     explicit MappedFile(const std::string& path);
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;

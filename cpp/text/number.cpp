@@ -30,8 +30,8 @@ const char* skip_digits(const char* p, const char* last) {
     return p;
 }
 
-/// Reads an exponent, an optional sign and at least one digit, or returns nullptr. The exponent saturates far outside
-/// the range of double, but so far inside int64 that a number of digits can be added.
+/// Reads an exponent (an optional sign and at least one digit), or returns nullptr. The exponent saturates far beyond
+/// the range of double, but far enough inside int64 that a number of digits can be added.
 const char* parse_exponent(const char* p, const char* last, std::int64_t& exponent) {
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     const char* const end = parse_index(p, last, exponent);
@@ -39,7 +39,7 @@ const char* parse_exponent(const char* p, const char* last, std::int64_t& expone
     return end;
 }
 
-/// Parses inf, infinity, nan and nan(characters), in any case.
+/// Parses inf, infinity, nan and nan(characters), ignoring case.
 const char* parse_named(const char* p, const char* last, double& magnitude) {
     if (starts_with(p, last, "inf")) {
         magnitude = std::numeric_limits<double>::infinity();
@@ -82,7 +82,7 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
 /// Parses the digits after "0x", and the binary exponent if there is one.
 const char* parse_hexadecimal(const char* p, const char* last, double& magnitude) {
     // Below this value, four more bits still fit into the mantissa. For digits that do not fit, it only matters whether
-    // any of them is non-zero; the lowest bit records this.
+    // any of them is nonzero; the lowest bit records this.
     constexpr std::uint64_t full = std::uint64_t{1} << 56;
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;
@@ -138,7 +138,7 @@ double decimal_from_stream(const char* first, const char* last) {
     stream.imbue(std::locale::classic());
     double magnitude = 0.0;
     stream >> magnitude;
-    // On overflow, standard libraries return the largest double or infinity.
+    // On overflow, some standard libraries return the largest double, others infinity.
     if (stream.fail() && magnitude == std::numeric_limits<double>::max()) {
         return std::numeric_limits<double>::infinity();
     }
@@ -151,7 +151,7 @@ double decimal_value(const char* first, const char* last) {
     double magnitude = 0.0;
     if (std::from_chars(first, last, magnitude).ec == std::errc{}) return magnitude;
     // The number is out of range. The standard does not say whether it is too large or too small, and some libraries
-    // also report denormals.
+    // also report denormals this way.
 #endif
     return decimal_from_stream(first, last);
 }

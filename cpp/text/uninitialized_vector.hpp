@@ -7,7 +7,7 @@
 
 namespace approxsvm::text {
 
-/// An allocator whose containers leave new numbers uninitialized. The parsers size their arrays first and then write
+/// An allocator whose containers leave new elements uninitialized. The parsers size their arrays first and then write
 /// every element once, from several threads; filling the arrays with zeros would touch all the memory on one thread.
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {

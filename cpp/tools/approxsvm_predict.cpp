@@ -1,6 +1,5 @@
-// approxsvm-predict is a faster substitute for svm-predict. With the same model file, approxsvm-predict is tens of
-// times faster than svm-predict, and the outputs are identical byte for byte. With a compiled model, approxsvm-predict
-// is hundreds of times faster, so it must also start fast.
+// approxsvm-predict is a faster substitute for svm-predict. With the same model file, it is tens of times faster, and
+// its output is byte-identical. With a compiled model, it is hundreds of times faster, so it must also start quickly.
 #include <cstdio>
 #include <new>
 
@@ -37,7 +36,7 @@ void predict(const Arguments& arguments) {
         throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
-    // Open the output only after the input has been read and checked completely.
+    // Open the output only after all of the input has been read and checked.
     OutputFile output(arguments.output_path);
     output.write(formatter.header());
     for (const ChunkResult& result : results) output.write(result.lines);

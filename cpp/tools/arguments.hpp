@@ -23,7 +23,7 @@ inline constexpr char usage[] =
     "svm-predict's answers, or an artifact (.asvm), which is faster.\n"
     "The environment variable APPROXSVM_TARGET forces an instruction set.\n";
 
-/// A fault in the arguments, printed with the usage.
+/// A fault in the arguments, reported with the usage.
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

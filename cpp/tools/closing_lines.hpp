@@ -21,8 +21,7 @@ inline std::string classification_summary(const std::vector<ChunkResult>& result
            std::to_string(n_rows) + ") (classification)\n";
 }
 
-// The sums, the order of additions and the two formulas are the same as in svm-predict, so the printed digits are
-// identical.
+// The sums, the order of additions and the two formulas are svm-predict's, so the printed digits are identical.
 inline std::string regression_summary(const std::vector<ChunkResult>& results) {
     double n = 0.0, sq_error = 0.0;
     double sum_p = 0.0, sum_t = 0.0, sum_pp = 0.0, sum_tt = 0.0, sum_pt = 0.0;
@@ -45,8 +44,8 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Returns the closing line. There is no closing line for string labels, several labels or several values, because
-/// these cannot be compared with the numbers of a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
+/// Returns the closing line. There is none for string labels, several labels or several values, because these cannot be
+/// compared with the numbers in a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
     if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text || is_of_targets(model)) return "";
@@ -55,8 +54,8 @@ inline std::string summary(const ModelView& model, const std::vector<ChunkResult
     return is_regression ? regression_summary(results) : classification_summary(results);
 }
 
-/// Returns the line that svm-predict prints first. This line mentions probabilities that were not requested, or
-/// describes the distribution of a regression's errors.
+/// Returns the line that svm-predict prints first. It mentions probabilities that were not requested, or describes the
+/// distribution of a regression's errors.
 inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
     if (!model.has_probabilities()) return "";
     if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";

@@ -1,4 +1,4 @@
-// Computes predictions of rows on one thread.
+// Computes predictions for rows on one thread.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace approxsvm::tools {
 
 /// Predictions for the rows of a chunk. A row's prediction depends only on that row.
 struct Decisions {
-    /// Positions of labels, for classification and one-class models (0 is an inlier).
+    /// Label indices, for classification and one-class models (0 is an inlier).
     std::vector<std::uint32_t> labels;
-    /// Values of a regression, (n_rows, n_decisions).
+    /// Values of a regression, of shape (n_rows, n_decisions).
     std::vector<double> values;
-    /// Probabilities of each class for -b 1 (one-class: inlier and outlier), (n_rows, n_probabilities).
+    /// Class probabilities for -b 1 (one-class: inlier and outlier), of shape (n_rows, n_probabilities).
     std::vector<double> probabilities;
 };
 
@@ -115,7 +115,7 @@ class Decider {
         }
     }
 
-    /// Returns the message for a feature that a pipeline does not know, with the feature's number in the text.
+    /// Returns the message for a feature unknown to a pipeline, with the feature's number in the text.
     std::string unknown_feature(const CsrRows<double, std::int32_t>& rows, std::size_t i) const {
         const ModelView& model = predictor_->model();
         const std::int64_t first = model.first_index, n = static_cast<std::int64_t>(model.n_raw_features);
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// Assigns the most probable class, not the winner of the votes, as svm-predict -b 1 does.
+    /// Assigns the most probable class instead of the winner of the votes, as svm-predict -b 1 does.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -157,7 +157,7 @@ class Decider {
         });
     }
 
-    /// Computes the probabilities of one row; returns the position of the most probable class, which is the label.
+    /// Computes one row's probabilities; returns the index of the most probable class, which is the label.
     std::size_t find_probabilities(const double* values, double* probabilities) {
         const auto& lists = exact_->libsvm().probabilities;
         if (numbers_.empty()) {

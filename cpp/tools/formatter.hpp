@@ -15,19 +15,18 @@
 
 namespace approxsvm::tools {
 
-/// The predictions for one piece of the text, and the counts and values for the closing lines.
+/// The predictions for one chunk of the text, and the counts and values needed for the closing lines.
 struct ChunkResult {
     std::string lines;
     std::size_t n_rows = 0;
-    /// For classification and one-class models: number of rows whose label in the file equals the predicted label.
+    /// For classification and one-class models: number of rows whose label in the file equals the predicted one.
     std::size_t n_correct = 0;
-    /// Predictions of a regression only. The closing lines sum predictions in the order of rows, for any number of
-    /// threads.
+    /// For regressions only. The closing lines sum predictions in row order, whatever the number of threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };
 
-/// A prediction of a classifier or one-class model: its string, and the number to compare with labels of the data file
+/// A prediction of a classifier or one-class model: its string, and the number to compare with labels in the data file
 /// (NaN for a string label, because NaN equals no number).
 struct Answer {
     std::string text;
@@ -63,7 +62,7 @@ class Formatter {
             lines_.push_back(answers_.back().text + (with_probabilities_ ? "" : "\n"));
             longest_line_ = std::max(longest_line_, lines_.back().size());
         }
-        // svm-predict writes labels with six digits in lines with probabilities, but not in the header.
+        // svm-predict writes labels with six digits on lines with probabilities, but not in the header.
         if (with_probabilities_) {
             for (std::size_t k = 0; k < lines_.size(); ++k) {
                 if (answers_[k].number == answers_[k].number) lines_[k] = short_number(answers_[k].number);
@@ -133,10 +132,10 @@ class Formatter {
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
-    const std::size_t n_values_;   // number of values per row of a regression
+    const std::size_t n_values_;   // number of values per row for a regression
     const std::size_t n_targets_;  // number of labels per row
     std::vector<Answer> answers_;
-    std::vector<std::string> lines_;  // a line per label, or only its start if probabilities follow
+    std::vector<std::string> lines_;  // one line per label, or only its start if probabilities follow
     std::size_t longest_line_ = 0;
 };
 

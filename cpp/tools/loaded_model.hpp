@@ -1,4 +1,4 @@
-// The model of approxsvm-predict: an artifact or a LIBSVM model file, distinguished by the first bytes.
+// The model for approxsvm-predict: an artifact or a LIBSVM model file, distinguished by its first bytes.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -15,7 +15,7 @@
 
 namespace approxsvm::tools {
 
-/// Returns an error with the message "path: why", or "path, line N: why".
+/// Returns an error with the message "path: why" or "path, line N: why".
 inline std::runtime_error text_error(const std::string& path, const text::TextError& error) {
     const std::string line = error.line == 0 ? "" : ", line " + std::to_string(error.line);
     return std::runtime_error(path + line + ": " + error.what());
@@ -23,8 +23,8 @@ inline std::runtime_error text_error(const std::string& path, const text::TextEr
 
 class LoadedModel {
   public:
-    /// Loads the model. Throws std::runtime_error, whose message contains the file and, if the fault is in one line,
-    /// the line's number.
+    /// Loads the model. Throws std::runtime_error, whose message contains the file and, if the fault is on one line,
+    /// its number.
     LoadedModel(const std::string& path, bool wants_probabilities)
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
@@ -45,14 +45,14 @@ class LoadedModel {
 
     const ModelView& view() const { return exact_ ? exact_->view() : predictor_->model(); }
     const dispatch::TargetTable& kernels() const { return kernels_; }
-    /// Returns null if every row needs svm-predict's sums.
+    /// Returns null if svm-predict's sums are needed for every row.
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
     /// Returns null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
     bool has_probabilities() const { return has_probabilities_; }
-    /// Returns the scale of a regression's errors, or null if the model has no scale.
+    /// Returns the scale of a regression's errors, or null if the model has none.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities in addition to labels; a regression has one scale for all rows, or none.
+    /// True if rows get probabilities in addition to labels; a regression has one scale for all rows, or none.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
     std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 
@@ -69,7 +69,7 @@ class LoadedModel {
         refuse_line_breaks();
     }
 
-    /// Rejects line breaks in labels, because the output has one line per row and no quotes.
+    /// Rejects line breaks in labels, because the output has one line per row and no quoting.
     void refuse_line_breaks() const {
         for (std::size_t k = 0; k < n_labels_of(view()); ++k) {
             std::string shown;
@@ -97,7 +97,7 @@ class LoadedModel {
 
     static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // LIBSVM's spelling
     static inline const std::string neither = "neither an approxsvm artifact nor a LIBSVM model";
-    static constexpr std::string_view artifact_begins = "\x89\x41";  // images have other second bytes
+    static constexpr std::string_view artifact_begins = "\x89\x41";  // the second byte differs in image files
 
     const dispatch::TargetTable& kernels_;
     text::MappedFile file_;

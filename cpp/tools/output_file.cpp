@@ -45,7 +45,7 @@ bool leads_to_standard_output(const std::string&) {
     return false;
 }
 
-// The file at a path; it is replaceable if it is a regular, writable file.
+// The file at a path; it is replaceable if it is regular and writable.
 struct Place {
     bool exists = false, is_replaceable = false;
 
@@ -182,10 +182,10 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
         fd_ = create(temporary_path_);
     }
     if (fd_ >= 0) {
-        place.give_mode_to(fd_);  // the new file replaces the old file and takes its mode
+        place.give_mode_to(fd_);  // the new file replaces the old one and takes its mode
         return;
     }
-    temporary_path_.clear();  // such as a writable file in a directory that is not writable
+    temporary_path_.clear();  // for example, for a writable file in a read-only directory
     fd_ = open_to_write(path);
     if (fd_ < 0) throw_system_error(path);
 }

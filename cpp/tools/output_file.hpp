@@ -1,4 +1,4 @@
-// The output file: it is complete or does not exist.
+// The output file, which is complete or does not exist.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@ namespace approxsvm::tools {
 /// Writes all bytes or throws std::system_error.
 void write_to_standard_output(std::string_view bytes);
 
-/// Whether two UTF-8 paths lead to the same regular file, even under different names.
+/// Returns true if two UTF-8 paths lead to the same regular file, even under different names.
 bool is_same_file(const std::string& path, const std::string& other);
 
-/// A new file, or a regular file of this user, is written under another name in the same directory and renamed by
-/// commit(). All other files are written directly: devices, pipes, files of other users or with a second name, and
-/// symbolic links, because another process may have opened the target of /dev/fd/3. If the path leads to the standard
+/// A new file, or a regular file owned by this user, is written under another name in the same directory and renamed by
+/// commit(). All others are written directly: devices, pipes, files that have another owner or a second name, and
+/// symbolic links, because another process may have opened the target of /dev/fd/3. If the path leads to standard
 /// output, the file shares its descriptor, so that later output follows.
 class OutputFile {
   public:
@@ -25,7 +25,7 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
     ~OutputFile();
 
-    /// Buffers small pieces, because a system call takes as long as copying several kilobytes.
+    /// Buffers short strings, because a system call takes as long as copying several kilobytes.
     void write(std::string_view bytes) {
         buffer_ += bytes;
         if (buffer_.size() >= flush_bytes) flush();
@@ -43,8 +43,8 @@ class OutputFile {
     std::string temporary_path_;
     std::string buffer_;
     int fd_ = -1;
-    /// Whether fd_ is the descriptor of the standard output. Its number does not show this, because the system reuses
-    /// the numbers of closed descriptors.
+    /// True if fd_ is the descriptor of standard output. Its number does not show this, because the system reuses the
+    /// numbers of closed descriptors.
     bool is_shared_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A piece of a LIBSVM data file as a sparse matrix.
+// A chunk of a LIBSVM data file as a sparse matrix.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -41,7 +41,7 @@ class ParsedRows {
     }
 
   private:
-    // Most of this memory is never used and costs nothing, because the system provides each page when it is first used.
+    // Most of this memory is never used and costs nothing: the system provides each page on first use.
     void make_room(std::size_t n_features) {
         if (n_features > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
             throw std::length_error("a line is too long");
@@ -57,9 +57,9 @@ class ParsedRows {
     text::UninitializedVector<double> values_;
 };
 
-/// Throws the TextError of the first faulty line, or of the first row with a value that the model rejects. Called only
-/// after a chunk has failed. Because earlier chunks may also be faulty, the text is read from the start, so that the
-/// line and its number are exact.
+/// Throws the TextError for the first invalid line, or for the first row with a value that the model rejects. Called
+/// only after a chunk has failed. Because earlier chunks may also be faulty, the text is read from the start, so that
+/// the reported line and its number are exact.
 inline void throw_first_bad_line(std::string_view text, const ModelView& model) {
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < text.size();) {

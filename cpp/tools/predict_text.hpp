@@ -1,5 +1,5 @@
-// Turns the text of a data file into lines of predictions: each piece is parsed, predicted and formatted while the
-// piece is in the cache of one thread. No stored data are as large as the data file.
+// Converts the text of a data file to lines of predictions: each chunk is parsed, predicted and formatted while it is
+// in one thread's cache. No stored data are as large as the data file.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@
 
 namespace approxsvm::tools {
 
-/// Returns the minimum size of a chunk. With only the expansion, a chunk of this size takes about 100 microseconds; it
-/// is large enough to hide the start of a thread, and small enough to stay in cache. In mode certified, larger chunks
-/// fill the blocks of later stages better. With the exact engine a row takes hundreds of times as long, and small
-/// chunks let the threads finish together.
+/// Returns the minimum chunk size. With only the expansion, such a chunk takes about 100 microseconds; it is large
+/// enough to hide the start of a thread, and small enough to stay in cache. In certified mode, larger chunks fill the
+/// blocks of later stages better. With the exact engine, a row takes hundreds of times as long, and small chunks let
+/// the threads finish together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {
     return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
 }
-/// Long rows get larger chunks, so that nearly dense rows still fill the kernel's blocks.
+/// Long rows get larger chunks, so that nearly dense ones still fill the kernel's blocks.
 inline constexpr std::size_t rows_per_chunk = 192;
-/// Maximum size of a chunk, which also limits a thread's buffers.
+/// Maximum chunk size, which also limits a thread's buffers.
 inline constexpr std::size_t max_chunk_bytes = std::size_t{1} << 24;
 
-/// Computes the results of chunks on one thread.
+/// Computes the results for chunks on one thread.
 class ChunkPredictor {
   public:
     ChunkPredictor(const LoadedModel& model, const Formatter& formatter)
@@ -55,8 +55,8 @@ inline std::vector<std::string_view> cut_into_chunks(std::string_view text, Mode
     return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes(mode)) + 1);
 }
 
-/// Calls work() on up to n_threads threads, including the calling thread, and returns when all threads are done. If the
-/// system cannot start a thread, the other threads do the work.
+/// Calls work() on up to n_threads threads, including the calling thread, and returns when all of them are done. If the
+/// system cannot start a thread, the others do the work.
 template <class Work>
 void run_on_threads(std::size_t n_threads, const Work& work) {
     std::vector<std::thread> others;
@@ -70,7 +70,7 @@ void run_on_threads(std::size_t n_threads, const Work& work) {
 }
 
 /// Predicts every row of the text on up to n_threads threads. The results, in order, do not depend on n_threads. Throws
-/// the TextError of the first faulty line.
+/// the TextError for the first invalid line.
 inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Formatter& formatter,
                                              std::string_view text, std::size_t n_threads) {
     const std::vector<std::string_view> chunks = cut_into_chunks(text, model.view().mode);
@@ -78,7 +78,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const For
     std::atomic<std::size_t> next{0};
     std::mutex failure_mutex;
     std::exception_ptr failure;
-    std::size_t failed = chunks.size();  // the first chunk that failed; earlier chunks are being processed or done
+    std::size_t failed = chunks.size();  // the first chunk that failed; earlier ones are being processed or done
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         std::size_t i = 0;
         try {

@@ -11,7 +11,7 @@ namespace approxsvm::tools {
 /// "%.17g" writes at most 24 bytes: sign, 17 digits, point, "e-308".
 inline constexpr std::size_t max_real_bytes = 24;
 
-/// Appends a number as printf's "%.<precision>g" writes it.
+/// Appends a number as printf's "%.<precision>g" would.
 inline void append(std::string& out, double value, int precision) {
     char text[max_real_bytes + 1];
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
@@ -28,7 +28,7 @@ inline std::string shown(double value, int precision = 17) {
     return text;
 }
 
-/// Formats a number as printf's "%g" does.
+/// Formats a number as printf's "%g" would.
 inline std::string short_number(double value) {
     return shown(value, 6);
 }

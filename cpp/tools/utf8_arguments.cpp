@@ -3,7 +3,7 @@
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
-// This header must be included after windows.h.
+// Must be included after windows.h.
 #include <shellapi.h>
 
 #include <filesystem>

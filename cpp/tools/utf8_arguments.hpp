@@ -6,7 +6,7 @@
 
 namespace approxsvm::tools {
 
-/// Returns the arguments after the name of the program.
+/// Returns the arguments after the program name.
 std::vector<std::string> utf8_arguments(int argc, char** argv);
 
 }  // namespace approxsvm::tools

@@ -1,4 +1,4 @@
-"""Recipe of the C++ headers for Conan 2: `conan create release/conan` puts them into the local cache."""
+"""Conan 2 recipe for the C++ headers: `conan create release/conan` puts them into the local cache."""
 
 import os
 import re

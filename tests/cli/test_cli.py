@@ -345,6 +345,17 @@ def test_every_help_text_has_an_example(command):
     assert f"Example:\n      approxsvm {command} " in result.stdout
 
 
+def test_no_summary_of_a_command_is_cut():
+    assert "..." not in run("--help").stdout
+
+
+def test_the_error_for_predict_names_the_commands_that_predict():
+    result = run("predict", "rows", "model.asvm")
+    assert result.exit_code == 2
+    assert "No such command 'predict'. Use 'approxsvm score'" in result.stderr
+    assert "'approxsvm-predict'" in result.stderr
+
+
 def test_installed_command(tmp_path):
     command = [sys.executable, "-m", "approxsvm.cli", "--version"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Plots as SVG inside a page, with the page's fonts and its light or dark colours."""
+"""Plots embedded in a page as SVG, with its fonts and its light or dark colours."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from approxsvm.analysis.report.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours in the drawn SVG, which the page replaces with its colours.
+# Colours in the drawn SVG, which are replaced with the page's.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",
@@ -64,14 +64,14 @@ def chart(
 
 
 def name_log_scales(axes: Any) -> None:
-    """Append the word for the scale to the labels of logarithmic axes."""
+    """Append "(log scale)" to the labels of logarithmic axes."""
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log" and axis.get_label_text():
             axis.set_label_text(f"{axis.get_label_text()} (log scale)")
 
 
 def _in_page(svg: str, name: str, title: str) -> str:
-    """Return the SVG without a file header and with the colours of the page."""
+    """Return the SVG without its file header and with the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -1,4 +1,4 @@
-"""Figures of a report, which are computed once as arrays over rows."""
+"""Data of a report, computed once as arrays over rows."""
 
 import os
 import pickle
@@ -67,7 +67,7 @@ _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _LEAST_PROCESSOR_SHARE: Final = 0.7
 _MAX_TIMED_ROWS: Final = 1 << 14
-# Maximum number of rows timed in calls of one row, and number of calls for each row.
+# Maximum number of rows timed in single-row calls, and number of calls per row.
 _MAX_SINGLE_ROWS: Final = 500
 _SINGLE_ROUNDS: Final = 3
 # Maximum number of support vectors sampled for their distances to the centers.
@@ -81,12 +81,12 @@ class Speed:
 
     seconds_per_row: float
     n_rows: int
-    is_disturbed: bool = False  # whether other programs used the processor at the same time
+    is_disturbed: bool = False  # True if other programs used the processor at the same time
 
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured seconds per call with one row; for each row, the fastest of several calls counts."""
+    """Measured time of single-row calls, in seconds; for each row, the fastest of several calls counts."""
 
     median: float
     percentile_99: float
@@ -98,7 +98,7 @@ class SingleRows:
 class SourceComparison:
     """Comparison with the source on n_compared rows; arrays have the shape (n_compared,)."""
 
-    errors: FloatArray  # error of each row's value closest to its bound, minus the source's rounding error
+    errors: FloatArray  # error of each row's value that is closest to its bound, minus the source's rounding error
     bounds: FloatArray  # bound on the error of the same value
     answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
     differ: BoolArray  # rows whose labels differ
@@ -108,7 +108,7 @@ class SourceComparison:
 
     @property
     def doubt(self) -> str | None:
-        """Message of `source_answers.doubt`; None if rounding in the source can change at most a few labels."""
+        """Message from `source_answers.doubt`; None if rounding in the source can change at most a few labels."""
         return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
@@ -119,15 +119,15 @@ class SourceComparison:
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """Figures of the source for the comparison with the compiled model."""
+    """The source's results, for comparison with the compiled model."""
 
-    positions: IntArray  # (n_compared,): positions of the compared rows among the rows of the evidence
-    judged: SourceComparison  # public name
-    probabilities: FloatArray | None  # probabilities by the source, (n_compared, n_classes), in order of sorted labels
+    positions: IntArray  # (n_compared,): indices of the compared rows among the rows of the evidence
+    judged: SourceComparison  # public interface
+    probabilities: FloatArray | None  # the source's probabilities, (n_compared, n_classes), by sorted labels
     speed: Speed
     speed_of: str  # name of the timed implementation
-    is_definition: bool  # whether `speed` is the speed of the definition in NumPy (no estimator)
-    exact_engine: Speed | None  # speed if only the exact engine is used
+    is_definition: bool  # True if the definition in NumPy was timed (no estimator)
+    exact_engine: Speed | None  # speed of the exact engine alone
     n_bytes: int | None  # size of the source's file or of the pickled estimator
 
 
@@ -136,19 +136,19 @@ class Evidence:
     """Predictions, bounds and times of a compiled model for n_rows rows; arrays have the shape (n_rows,).
 
     `values` contains decision values, which are positive for the second of two classes. With several classes
-    (`are_leads`), `values` contains the smallest lead of the predicted class over another class. `values` and `bounds`
-    are None if the model has no decision values.
+    (`are_leads`), it contains the predicted class's smallest lead over another class. `values` and `bounds` are None if
+    the model has no decision values.
     """
 
     n_given: int  # number of input rows
-    positions: IntArray  # positions of the finite rows; the source also rejects rows that are not finite
+    positions: IntArray  # indices of the finite rows; the source rejects the others, too
     predicted: npt.NDArray[Any]  # labels or regression values; (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
-    of_engine: bool  # whether all `values` come from the exact engine, because expansions prove only labels
+    of_engine: bool  # True if all `values` come from the exact engine, because expansions prove only labels
     stages: npt.NDArray[np.uint8]  # stage that determined the label or the regression value
-    certified: BoolArray  # whether the first stage's bound proves the row's result
+    certified: BoolArray  # True if the first stage's bound proves the row's result
     distances: FloatArray | None  # distance of each row from the nearest center; None without centers
     sv_distances: FloatArray | None  # distances of support vectors from their nearest centers
     probabilities: FloatArray | None  # (n_rows, n_classes)
@@ -159,7 +159,7 @@ class Evidence:
 
     @property
     def by_expansion(self) -> BoolArray:
-        """Mask of the rows that were predicted without the exact engine."""
+        """Mask of the rows predicted without the exact engine."""
         return np.asarray(self.stages < len(EXPANSION_STAGES))
 
     @property
@@ -189,10 +189,10 @@ def gather(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Evidence:
-    """Predict rows and compare the results with the source; ``compiled.report`` explains the parameters.
+    """Predict rows and compare the results with the source's; ``compiled.report`` explains the parameters.
 
-    `progress` is called with the completed share of the work, from 0 to 1. Raises InputError if no row is finite, `y`
-    has a different length from `X`, or `against` is a different kind of model.
+    `progress` is called with the completed fraction of the work, from 0 to 1. Raises InputError if no row is finite,
+    `y` has a different length from `X`, or `against` is a different kind of model.
     """
     if compiled.artifact.of_targets:
         raise InputError("a report needs one label per row: report on each of members, with its own source")
@@ -259,7 +259,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
 def _least_leads(
     values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the predicted class's smallest lead over another class in the evaluated pairs, and the lead's bound."""
+    """Return the predicted class's smallest lead over another class in the evaluated pairs, and its error bound."""
     least, least_bounds = np.full(len(values), np.inf), np.zeros(len(values))
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         lead = np.where(winners == i, values[:, k], -values[:, k])
@@ -269,7 +269,7 @@ def _least_leads(
 
 
 def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the winner's lead over the runner-up, and the lead's bound, given one function per class."""
+    """Return the winner's lead over the runner-up, and its error bound, given one function per class."""
     at, rows = winners[:, np.newaxis], np.arange(len(values))
     leads, both = np.take_along_axis(values, at, axis=1) - values, np.take_along_axis(bounds, at, axis=1) + bounds
     leads[rows, winners] = np.inf
@@ -335,7 +335,7 @@ def _compared(
 
 
 def _name(estimator: Any) -> str:
-    """Return the class name of an estimator; a pipeline is named after its last step."""
+    """Return an estimator's class name; a pipeline is named after its last step."""
     steps = getattr(estimator, "steps", None)
     return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
@@ -353,7 +353,7 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
 def _compare_single(
     compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None
 ) -> SourceComparison:
-    """Compare a single model with its source by the function `compare`, as `verify` does."""
+    """Compare a single model with its source using `compare`, as `verify` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
     for part in compare(compiled, against, rows, given=given, progress=progress):
@@ -371,7 +371,7 @@ def _compare_single(
 
 
 def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> SourceComparison:
-    """Compare an ensemble with exact values that are combined from the members, allowing for float64 rounding."""
+    """Compare an ensemble with exact values combined from its members', allowing for float64 rounding."""
     steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
     of_members = [
         source_answers(member, member, rows, steps=used) for member, used in zip(ensemble.members, steps, strict=True)
@@ -379,7 +379,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
     evaluator = compiled._evaluator
     predictions = source_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(comparison, name) for comparison in of_members] for name in ("values", "slack"))
-    errors = bounds = np.zeros((rows.shape[0], 1))  # votes give no values to compare
+    errors = bounds = np.zeros((rows.shape[0], 1))  # votes yield no values to compare
     if ensemble.n_decisions > 0:
         means, slack = combined(ensemble, exact, slacks)
         values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))
@@ -412,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with only the exact engine; return None if this plan is impossible or is the model's plan."""
+    """Time an artifact with only the exact engine; return None if this plan is impossible or is already the model's."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -438,7 +438,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
 
 
 def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
-    """Time calls with one row each, for rows that are evenly spread over the given rows."""
+    """Time single-row calls, for rows that are evenly spread over the given ones."""
     n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
     each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
     seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)

@@ -1,4 +1,4 @@
-"""Top part of a report: headline, verdict, four figures, and a list of the missing figures."""
+"""Top part of a report: headline, verdict, four key numbers, and a list of the missing figures."""
 
 import re
 from textwrap import fill
@@ -51,7 +51,7 @@ def _kind(artifact: Artifact) -> str:
 
 
 def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
-    """Return a badge and a sentence that state whether the model keeps every promise."""
+    """Return a badge and a sentence that state whether the model satisfies all its guarantees."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."
@@ -118,7 +118,7 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
 
 
 def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> str:
-    """Return the verdict, the figures and the speed as plain text for terminals."""
+    """Return the verdict, the key numbers and the speed as plain text for terminals."""
     figures = tiles(compiled.artifact, evidence)
     width = max(len(tile["number"]) for tile in figures)
     lines = [f"{tile['number']:>{width}}  {tile['name']} ({tile['remark']})" for tile in figures]
@@ -130,7 +130,7 @@ def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> s
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Return four figures, each with a name and a remark."""
+    """Return four key numbers, each with a name and a comment."""
     against, tiles = evidence.against, []
     if against is None:
         tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "no source to compare with"))
@@ -187,7 +187,7 @@ def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
 
 
 def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
-    """Return the figures that the page lacks, with the reasons."""
+    """Return the figures missing from the page, with the reasons."""
     gaps = []
     if evidence.against is None:
         gaps.append("Errors, label differences and speedup: no source was given (against=…).")

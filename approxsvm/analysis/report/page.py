@@ -27,11 +27,11 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Verdict and figures, shown by ``print(report)``; `html` is a page with plots that needs no network."""
+    """Verdict and figures, shown by ``print(report)``; `html` is a page with plots that works offline."""
 
     evidence: Evidence
     text: str
-    is_broken: bool  # whether the model broke a promise
+    is_broken: bool  # True if the model broke a guarantee
     _page: Callable[[], str] = field(repr=False)
 
     @cached_property
@@ -50,7 +50,7 @@ class Report:
         return self.text
 
     def _repr_html_(self) -> str:
-        """Return a frame with the page, isolated from the styles of the notebook."""
+        """Return a frame with the page, isolated from the notebook's styles."""
         style = "width:100%;height:80vh;border:1px solid #8884;border-radius:8px"
         return f'<iframe sandbox title="approxsvm report" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
 
@@ -70,7 +70,7 @@ def make_report(
     """Compute the figures of a report; ``compiled.report`` explains the other parameters.
 
     `rows_name` names the rows in the page. `command` is the shell command that creates the page; by default, the page
-    shows Python code. `progress` is called with the completed share of the comparison, from 0 to 1.
+    shows Python code. `progress` is called with the completed fraction of the comparison, from 0 to 1.
     """
     evidence = gather(compiled, X, y, against=against, max_rows=max_rows, progress=progress)
     of_page: dict[str, Any] = {
@@ -87,7 +87,7 @@ def make_report(
 
 
 def check_packages() -> None:
-    """Raise MissingPackageError if a package that a page needs is not installed."""
+    """Raise MissingPackageError if a package needed for a page is not installed."""
     _template()
     plots.import_matplotlib("matplotlib")
 
@@ -188,7 +188,7 @@ def _likeness(evidence: Evidence) -> str:
 
 
 def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
-    """Plot the reliability for the second of two classes, or for the predicted class if there are several classes."""
+    """Plot the reliability for the second of two classes, or for the predicted class if there are more."""
     ax.plot([0, 1], [0, 1], color=plots.NEUTRAL, linewidth=1.0)
     y, against = evidence.y, evidence.against
     assert y is not None

@@ -88,7 +88,7 @@ class _Display:
         compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
         X : array-like or sparse matrix of shape (n_rows, n_features)
         against : fitted estimator, KernelModel, or path, optional
-            The source, if the display needs a comparison with the source.
+            The source, if the display needs a comparison with it.
         ax : matplotlib Axes, optional
             The axis on which to draw. Default: a new axis.
         max_rows : int, optional
@@ -110,7 +110,7 @@ class _Display:
 
     @classmethod
     def from_predictions(cls: type[Self], *numbers: Any, ax: Any = None, **options: Any) -> Self:
-        """Draw the given numbers, which are the parameters of the class, on the given axis or on a new axis."""
+        """Draw the given values, which are the class's parameters, on the given axis or a new one."""
         return cls(*numbers, **options).plot(ax=ax)
 
     @classmethod
@@ -119,7 +119,7 @@ class _Display:
         return cls._of(evidence).plot(ax=ax)
 
     def plot(self: Self, ax: Any = None) -> Self:
-        """Draw on the given axis or on a new axis, and return the display."""
+        """Draw on the given axis or a new one, and return the display."""
         if ax is None:
             _, ax = import_matplotlib("matplotlib.pyplot").subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -133,7 +133,7 @@ class _Display:
 
 
 class ErrorBoundDisplay(_Display):
-    """Plot of each row's error against the bound; if the bounds hold, every point is below the line.
+    """Plot of each row's error against its bound; if the bounds hold, every point is below the line.
 
     Create the display with `from_estimator` or `from_predictions`.
 
@@ -141,9 +141,9 @@ class ErrorBoundDisplay(_Display):
     ----------
     errors, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool, optional
-        Mask of the rows that were predicted without the exact engine. Default: all rows.
+        Mask of the rows predicted without the exact engine. Default: all rows.
     tolerance : float, optional
-        Largest promised error of values.
+        Guaranteed maximum error of values.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class DecisionBandDisplay(_Display):
     ----------
     values, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Mask of the rows that were predicted without the exact engine.
+        Mask of the rows predicted without the exact engine.
     """
 
     def __init__(self, values: Any, bounds: Any, by_expansion: Any, *, is_lead: bool = False) -> None:
@@ -235,7 +235,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound for rows predicted by expansions; 0 without such rows."""
+        """Half-width of the band: the median bound for rows predicted by expansions; 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -278,7 +278,7 @@ class CertifiedShareDisplay(_Display):
     ----------
     distances : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Mask of the rows that were predicted without the exact engine.
+        Mask of the rows predicted without the exact engine.
     sv_distances : ndarray of shape (n_support_vectors,), optional
     """
 
@@ -333,14 +333,14 @@ class CertifiedShareDisplay(_Display):
 
 
 class StageShareDisplay(_Display):
-    """Plot of the share of rows that each stage predicted, with the cheapest stage first.
+    """Plot of the share of rows predicted by each stage, cheapest stage first.
 
     Create the display with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     rows_per_stage : dict
-        Number of rows for each name of a stage, as in ``compiled.rows_per_stage``.
+        Number of rows for each stage name, as in ``compiled.rows_per_stage``.
     """
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:
@@ -364,7 +364,7 @@ class StageShareDisplay(_Display):
 
 
 def share_text(share: float) -> str:
-    """Format a share in percent; the results 100 % and 0 % are always exact."""
+    """Format a share as a percentage; 100% and 0% are always exact."""
     for digits in (1, 2, 3, 4):
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
@@ -373,7 +373,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """Choose the rows whose errors are closest to the bounds, and a random sample of the other rows."""
+    """Choose the rows whose errors are closest to the bounds, and a random sample of the others."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]
@@ -382,7 +382,7 @@ def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.in
 
 
 def _span(values: FloatArray) -> tuple[float, float]:
-    """Return the range of nearly all values; values outside are drawn at the ends of the range."""
+    """Return the range of nearly all values; values outside it are drawn at its ends."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0

@@ -23,7 +23,7 @@ _MOST_CLASSES: Final = 30
 
 
 def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
-    """Build the confusion matrix, with the source's labels as rows and the compiled model's labels as columns."""
+    """Build the confusion matrix, with the source's labels as rows and the compiled model's as columns."""
     against = evidence.against
     if against is None or artifact.task == "regression":
         return None
@@ -122,7 +122,7 @@ def _share_of_time(share: float) -> str:
 
 
 def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
-    """List speed, size and memory, with a name, a figure and the method of measurement for each item."""
+    """List speed, size and memory, with each item's name, value and method of measurement."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
     lines = [
@@ -184,7 +184,7 @@ def _speed(speed: Speed, how: str) -> tuple[str, str]:
 
 
 def exact_rows(evidence: Evidence) -> dict[str, Any]:
-    """List rows that needed the exact engine, beginning with the rows closest to the decision boundary."""
+    """List rows that needed the exact engine, beginning with those closest to the decision boundary."""
     positions = np.flatnonzero(~evidence.by_expansion)
     if evidence.values is not None and len(positions):
         positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]
@@ -222,7 +222,7 @@ def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
 
 
 def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """List the rows whose labels differ from the source's labels."""
+    """List the rows whose labels differ from the source's."""
     if evidence.against is None:
         return []
     comparison, positions = evidence.against.judged, evidence.against.positions
@@ -261,7 +261,7 @@ def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
 
 
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
-    """List the steps of the source's pipeline, and the operations that replace these steps."""
+    """List the steps of the source's pipeline, and the operations that replace them."""
     members = artifact.members or (artifact,)
     folded = []
     map_ = next((member.input_map for member in members if member.input_map is not None), None)

@@ -1,7 +1,7 @@
 """Scores, probabilities and labels in a header, computed from decision values, with bounds on the exact results.
 
-The C functions and the derivations of their bounds belong to the core (cpp/include/approxsvm/program); a header adds
-the parameters of the outputs, as artifacts store them.
+The C functions and the derivations of their bounds are in the core (cpp/include/approxsvm/program); a header adds the
+output parameters stored in artifacts.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ Macros = dict[str, int | str]
 class Answers:
     """Outputs of one model, or of an ensemble.
 
-    If `has_labels` is True, the header has functions for labels of this model. If `only_labels` is True, probabilities
-    are omitted unless labels depend on them. If `in_sums` is True, this model is a member whose probabilities an
-    ensemble adds up; scores replace missing probabilities.
+    If `has_labels` is True, the header has label functions for this model. If `only_labels` is True, probabilities are
+    omitted unless labels depend on them. If `in_sums` is True, this model is a member whose probabilities an ensemble
+    adds up; scores replace missing probabilities.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Answers:
 
 
 def common_parameters(answers: Sequence[Answers]) -> str:
-    """Return macros of output parameters (program/scores.h) with values; empty if the models have different values."""
+    """Return macro definitions for the output parameters (program/scores.h); empty if the models differ in them."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
     found = [(one.kind, one.macros) for one in answers]
     found = [(kind, macros) for kind, macros in found if macros["has_scores_"] or macros["has_shares_"]]
-    # The mean of members depends only on the number of classes.
+    # A mean of members depends only on the number of classes.
     every = {tuple(macros[name] for name in names) for kind, macros in found if kind != "members_mean"}
     if len(every) != 1 or len({macros["n_classes_"] for _, macros in found}) != 1:
         return ""
@@ -100,7 +100,7 @@ def common_parameters(answers: Sequence[Answers]) -> str:
 
 
 def _numbers(head: Probability | None) -> npt.NDArray[np.float64]:
-    """Return the numbers that an artifact stores for probabilities, with integers as float64."""
+    """Return the probability parameters stored in an artifact, with integers converted to float64."""
     parts = [] if head is None else head.stored()
     numbers = [int.from_bytes(one, "little") if isinstance(one, bytes) else one for one in parts]
     return np.concatenate([np.atleast_1d(np.asarray(one, np.float64)) for one in numbers])

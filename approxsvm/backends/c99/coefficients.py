@@ -1,12 +1,12 @@
-"""Expansion coefficients as a device stores them: float32, or int16 or int8 with one scale per degree.
+"""Expansion coefficients as stored on a device: float32, or int16 or int8 with one scale per degree.
 
-The part of degree k of a polynomial is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
-corresponding entry of C_k times the multiplicity of the monomial, the number of orderings of its factors. Quantization
-replaces each coefficient with q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k -
-coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and the other
-factors index the columns. Then
+A polynomial's degree-k part is C_k(u, ..., u) for a symmetric tensor C_k; a monomial's coefficient is the corresponding
+entry of C_k times the monomial's multiplicity, the number of orderings of its factors. Quantization replaces each
+coefficient with q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k - coefficient_m) /
+multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and the others index the columns.
+Then
 
-    |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
+    |D_k(u, ..., u)| <= sigma_k ||u||^k, where sigma_k is the largest singular value of the unfolding,
 
 because the product of the other k - 1 factors is a vector of length ||u||^(k-1). For k = 1, sigma_k is the norm of D_1;
 for k = 2, sigma_k is the spectral norm of a matrix. device/bounds.py derives a bound on values from this inequality.
@@ -28,7 +28,7 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Maximum size of an unfolding. For larger unfoldings, the Frobenius norm replaces sigma_k, which would take too long to
+# Maximum size of an unfolding. For larger ones, the Frobenius norm replaces sigma_k, which would take too long to
 # compute.
 _MAX_UNFOLDED: Final = 1 << 23
 
@@ -45,7 +45,7 @@ class Part:
 
 
 def parts_of(artifact: Artifact, kind: CoefficientType) -> tuple[Part, ...]:
-    """Return the coefficients of degree 1 up to the artifact's degree, stored as `kind`."""
+    """Return the coefficients of degrees 1 through the artifact's degree, stored as `kind`."""
     n, degree, n_all = artifact.n_varying, int(artifact.header["degree"]), len(artifact.expansion_numbers())
     sections = {1: artifact.coefficients("linear"), 2: artifact.coefficients("quadratic")}
     higher = artifact.coefficients("higher").reshape(n_all, -1)
@@ -60,8 +60,8 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
     if kind == "float32":
         return Part(degree, values, None, np.zeros(len(values)), np.zeros(len(values)))
     largest = np.abs(values).max(axis=1, initial=0.0).astype(np.float64)
-    # Scales are rounded up to the next float32, so that no quotient exceeds the largest integer. The minimum avoids
-    # division by a scale of 0.
+    # Scales are rounded up to the next float32, so that no quotient exceeds the largest integer. The lower limit avoids
+    # division by 0.
     scales = np.nextafter(np.maximum(largest / LARGEST[kind], 2.0**-100).astype(np.float32), np.float32(np.inf))
     exact = values.astype(np.float64)
     steps = scales.astype(np.float64)[:, np.newaxis]

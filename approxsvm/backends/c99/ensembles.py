@@ -1,8 +1,8 @@
-"""Ensembles in one header: calls of the members, and the combination of their outputs.
+"""Ensembles in one header: calls to the members, and the combination of their outputs.
 
 The core's code multiplies the members' outputs by a matrix, and derives the bounds
-(cpp/include/approxsvm/program/ensembles.h). The products, or the members' values, are treated like the values of a
-single model. If an ensemble returns its members' labels, the members' bounds prove these labels.
+(cpp/include/approxsvm/program/ensembles.h). The products, or the members' values, are treated like a single model's
+values. If an ensemble returns its members' labels, the members' bounds prove them.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from approxsvm.ir.ensembles.combination import label_positions
 
 
 def check_rule(artifact: Artifact) -> None:
-    """Raise UnsupportedModelError if the C export does not support the combination rule or numbers of an ensemble."""
+    """Raise UnsupportedModelError if the C export does not support an ensemble's members, weights or addends."""
     combination = artifact.combination
     if any(member.members for member in artifact.members):
         raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
@@ -56,13 +56,13 @@ def answers_of(artifact: Artifact, member: Artifact) -> Answers:
 
 
 def member_macros(artifact: Artifact) -> Macros:
-    """Return the macros that an ensemble needs for each member in addition to the macros of the outputs."""
+    """Return the macros that an ensemble needs for each member in addition to the output macros."""
     is_summand = artifact.combination.weights is not None and not artifact.counts_votes
     return {"is_summand_": int(is_summand), "is_target_": int(artifact.of_targets)}
 
 
 def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
-    """Return the macros of an ensemble: sizes, outputs, and the functions of members with these prefixes."""
+    """Return an ensemble's macros: sizes, outputs, and the member functions, whose names have the given prefixes."""
     weights = artifact.combination.weights
     function = "evaluate_" if weights is None else "summands_"
     if artifact.has_labels_alone:
@@ -77,7 +77,7 @@ def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
-    """Return the approximate size of the local arrays of a call, without the arrays in the members' functions."""
+    """Return the approximate size of a call's local arrays, except those in the members' functions."""
     if artifact.of_targets:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     if artifact.counts_votes:

@@ -20,9 +20,9 @@ from approxsvm.ir.constants import gaussian_slope
 
 
 class Expansions:
-    """Decision values in a header, computed by expansions of all decision functions.
+    """Decision values in a header, computed from expansions of all decision functions.
 
-    Raises UnsupportedModelError if values exceed the range of float32.
+    Raises UnsupportedModelError if values may overflow float32.
     """
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, kind: CoefficientType) -> None:
@@ -76,7 +76,7 @@ class Expansions:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the name and the numbers of each array."""
+        """Yield the name and the values of each array."""
         artifact, decisions = self.artifact, self.artifact.decision_numbers()
         if self.router:
             yield "reference_", artifact.center
@@ -109,7 +109,7 @@ class Expansions:
 
 
 def _multiply_adds(n: int, degree: int) -> int:
-    """Count the multiplications for a degree in n variables: by coefficients, and of partial sums by variables."""
+    """Count the multiplications for one degree in n variables: by coefficients, and of partial sums by variables."""
     if degree == 2:
         return n * (n + 1) // 2 + n
     return sum(_multiply_adds(n - i, degree - 1) + 1 for i in range(n))

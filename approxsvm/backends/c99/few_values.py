@@ -1,9 +1,9 @@
 """Gaussian models whose features take few values on a common grid: integers replace floats and exp.
 
-Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the differences, of b = 1, 2 or 4 bits each, are
-packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
-between q and k_i, in units of a step, is an integer h. The header reads exp(-g h), where g = gamma step^2, from a
-table, which ends where exp(-g h) drops below 2^-60. In units of a step,
+Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; these differences, of b = 1, 2 or 4 bits each,
+are packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
+between q and k_i, measured in steps, is an integer h. The header reads exp(-g h), where g = gamma step^2, from a table,
+which ends where exp(-g h) drops below 2^-60. In units of a step,
 
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
@@ -13,14 +13,14 @@ of at most 2^50 steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-For a row far from the grid, float32 kernels may have a smaller bound, and the header then evaluates these kernels. With
-y_i = k_i - lowest, exact in float32, and r, the length of z in steps from lowest, the result is a sum of Gaussians as
-in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the majorant also covers
-the float64 error 2^-50 r.
+For a row far from the grid, float32 kernels may have a smaller bound, and the header then evaluates them. With y_i =
+k_i - lowest, exact in float32, and r, the distance of z from lowest in steps, the result is a sum of Gaussians as in
+sums.py with theta = 2 g, and the same majorant(r) bounds its error. The factor 1.01 in the majorant also covers the
+float64 error 2^-50 r.
 
-Lookup entries and coefficients are rounded to float32, with a relative error of u = 2^-24, or an error of 2^-120 on
-underflow. Products and sums are computed in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40.
-Hence the error of a value at q is at most
+Lookup entries and coefficients are rounded to float32, with a relative error of at most u = 2^-24, or an error of at
+most 2^-120 on underflow. Products and sums are computed in float64, and an entry's exponent has an error of at most 4
+u64 g h <= 2^-40. Hence the error of a value at q is at most
 
     A1 (2.02 u + 2^-39 + (n + 8) u64 + 2^-60),
 
@@ -63,12 +63,12 @@ class Grid:
     step: float
     lowest: npt.NDArray[np.int64]  # shape (n_features,)
     codes: npt.NDArray[np.int64]  # shape (n_sv, n_features); numbers of steps above `lowest`
-    bits: int  # number of bits in a code
+    bits: int  # number of bits per code
     off: float  # maximum distance of a support vector from its grid point, in steps
 
 
 def grid_of(vectors: FloatArray) -> Grid | None:
-    """Return the grid of the support vectors; None if there is no grid, or features take too many values."""
+    """Return the support vectors' grid; None if there is no grid or the features take too many values."""
     values = np.unique(vectors)
     origin, step = _native.common_grid(values) if len(values) <= _MOST_VALUES else (0.0, 0.0)
     if step == 0.0:
@@ -125,7 +125,7 @@ class FewValues:
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
-        """Return the function; None if the model has too many values, or if other code is better for the rows."""
+        """Return the function, or None if the model or its rows do not suit it."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())
@@ -155,7 +155,7 @@ class FewValues:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the name and the numbers of each array."""
+        """Yield the name and the values of each array."""
         weights, ends, places = self.terms.groups
         yield "lowest_", self.grid.lowest.astype(np.int8 if np.abs(self.grid.lowest).max() < 128 else np.int16)
         yield "words_", self.words

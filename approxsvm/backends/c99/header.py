@@ -1,12 +1,12 @@
-"""Export of a compiled model as a single C99 header: constant arrays and static functions, without heap or libc.
+"""Export of a compiled model as one C99 header: constant arrays and static functions, with no use of the heap or libc.
 
-The header evaluates a row in the same way, operation by operation, as the core's portable target evaluates a single
-float32 row. With float32 coefficients, the header returns the values that the host's baseline target computes, narrowed
-from double to float at the end. The header looks up an error bound for each value (device/bounds.py), which shows
-whether the label is proven to equal the exact model's.
+The header evaluates a row as the core's portable target evaluates a single float32 row, operation by operation. With
+float32 coefficients, it returns the values computed by the host's baseline target, narrowed from double to float at the
+end. It looks up an error bound for each value (device/bounds.py), which shows whether the label is proven to equal the
+exact model's.
 
-Integer coefficients (coefficients.py) save memory but no time, because each coefficient is converted to float32 before
-its multiplication. The bound includes the quantization error.
+Integer coefficients (coefficients.py) save memory but no time, because each one is converted to float32 before its
+multiplication. The bound includes the quantization error.
 """
 
 import math
@@ -88,7 +88,7 @@ def export_c(
 
 
 def check_exportable(artifact: Artifact) -> None:
-    """Raise UnsupportedModelError if the C export does not support an artifact; the message names a remedy."""
+    """Raise UnsupportedModelError if the C export does not support an artifact; the message suggests a remedy."""
     if artifact.members:
         ensembles.check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
@@ -105,7 +105,7 @@ def has_expansions(artifact: Artifact) -> bool:
 
 
 class _Unit:
-    """One model of a header, with the prefix of all its names and the outputs that the header needs."""
+    """One model in a header, with the prefix of all its names and the outputs that the header needs."""
 
     def __init__(
         self, artifact: Artifact, prefix: str, kind: CoefficientType, codes: InputCodes | None, answers: Answers
@@ -169,11 +169,11 @@ class CHeader:
 
     def text(self) -> str:
         """Return the text of the whole header."""
-        guard = f"{self.name}_APPROXSVM_H"  # the case of letters matters: model and Model are different headers
+        guard = f"{self.name}_APPROXSVM_H"  # case matters: model and Model are different headers
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
     def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
-        """Yield the name of the text file, the prefix, the macros and the arrays of each model; members come first."""
+        """Yield the C file, the prefix, the macros and the arrays of each model; members come first."""
         artifact = self.artifact
         if artifact.members:
             for unit in self.units:
@@ -192,7 +192,7 @@ class CHeader:
         yield "model.h", self.name, macros, own | arrays
 
     def _pieces(self) -> Iterator[str]:
-        """Yield the macros, arrays and functions of all models as parts of the header."""
+        """Yield the macros, arrays and functions of all models, as text."""
         yield self._text.of("preamble.h", self.name, {})
         if self.label_texts:
             yield self._texts("labels", self.label_texts)
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the public macros and arrays of a model, the macros and arrays that the C text uses, and the C text."""
+        """Yield a model's macros and arrays that are public or used by its C code, and then the code."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [
@@ -285,7 +285,7 @@ class CHeader:
 
 
 def _sizes(artifact: Artifact) -> Macros:
-    """Return the public size macros of a model."""
+    """Return the size macros of a model."""
     return {
         "n_features": artifact.n_raw_features,
         "n_values": artifact.n_decisions,

@@ -1,21 +1,21 @@
-"""Rows of integer codes, for example from an A/D converter: the meaning of codes, and the error from quantizing rows.
+"""Rows of integer codes, for example from an A/D converter: the meaning of codes, and the error caused by quantization.
 
-Code q of feature j represents all numbers within half a step of offset_j + step_j q. The header decodes the code in
-float32 and proceeds as with any row. The exact value of the row before quantization may differ from the exact value of
-the decoded row. If the distance between the two rows after the input map is r, the exact values differ by at most
+Code q of feature j represents all values within half a step of offset_j + step_j q. The header decodes it in float32
+and proceeds as with any row. The exact value of the row before quantization may differ from the decoded row's. If the
+distance between the two rows after the input map is r, their exact values differ by at most
 
     W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r,    and by at most A1 sqrt(2 gamma / e) r,
 
 where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
 slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: r is the norm of the vector of half
 steps, each times the factor by which the input map scales the feature. Clipping never increases the distance between
-numbers. The bound on the difference is thus a constant, which is added to every bound.
+values. The bound on the difference is thus a constant, which is added to every bound.
 
 If an input map has no limits, the map and the decoding are combined into slope q + base in float32, so that a pipeline
-needs no float64 arithmetic. The rounding of this operation is small compared to half a step, by which codes may differ
-from the source's rows.
+needs no float64 arithmetic. The rounding of slope q + base is small compared with half a step, by which codes may
+differ from the source's rows.
 
-A number outside the range of the codes gets the nearest code, and the row of this number has no bound.
+A value outside the code range is clamped to the nearest code, and no error bound holds for its row.
 """
 
 import math
@@ -48,7 +48,7 @@ class InputCodes:
 
     @property
     def largest(self) -> int:
-        """Code for all numbers above the range; the negative of this code stands for numbers below the range."""
+        """Code for all values above the range; its negative is the code for values below the range."""
         return LARGEST[self.kind]
 
     def moved(
@@ -57,11 +57,11 @@ class InputCodes:
         ops: Sequence[Affine],
         slope_and_base: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None,
     ) -> float:
-        """Return r, a bound on the distance between the mapped row and the mapped numbers before quantization.
+        """Return r, a bound on the distance between the mapped row and the mapped values before quantization.
 
-        The error of each number is the sum of half a step, 1/128 of a step for three roundings of the quotient (at most
-        2^15) that is rounded to the code, and the roundings of a product, a sum, and their operands. `slope_and_base`
-        is the result of `folded`, or None if the header does not use it.
+        The error of each value is at most the sum of half a step, 1/128 of a step for three roundings of the quotient
+        (at most 2^15) that is rounded to the code, and the roundings of a product, a sum, and their operands.
+        `slope_and_base` is the result of `folded`, or None if the header does not use it.
         """
         errors = (0.5 + 2.0**-7) * self.steps.astype(np.float64)
         if slope_and_base is None:
@@ -85,7 +85,7 @@ class InputCodes:
     def folded(
         self, artifact: Artifact, ops: Sequence[Affine]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-        """Return the slope and the base of each mapped feature; None without a map, with limits or beyond float32."""
+        """Return the slope and the base of each mapped feature; None without a map, with limits, or above 1e37."""
         if artifact.input_map is None or any(op.low is not None or op.high is not None for op in ops):
             return None
         slopes, bases = [], []

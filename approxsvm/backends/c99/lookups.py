@@ -1,4 +1,4 @@
-"""Lookups at the start of an input map in C (categories, bins, missing values), and the codes of string columns.
+"""Lookups at the start of an input map in C (categories, bins, missing values), and the codes in string columns.
 
 Features of the raw row are looked up without rounding, so a lookup does not affect bounds.
 """
@@ -17,11 +17,11 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Numbers that replace infinity and NaN in C: for an unchanged feature and for a rejected row (program/ops/lookup.h).
+# Values that replace infinity (an unchanged feature) and NaN (a rejected row) in C (program/ops/lookup.h).
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300
-# Lookup that leaves numbers unchanged and rejects NaN.
+# Lookup that leaves values unchanged and rejects NaN.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
@@ -38,7 +38,7 @@ def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
 
 
 def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a lookup; ignored raw columns come last, because the header also checks these columns."""
+    """Yield the arrays of a lookup; ignored raw columns come last, because the header checks them, too."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(lookup.n_features), lookup.source)
     every = [*lookup.steps, *(_CHECKED for _ in unused)]
@@ -50,12 +50,12 @@ def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tup
 
 
 def written(numbers: FloatArray) -> FloatArray:
-    """Replace infinity and NaN with the numbers that represent infinity and NaN in C."""
+    """Replace infinity and NaN with the values that represent them in C."""
     return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the string columns, and the position of each column's first string."""
+    """Yield the string columns, the index of each column's first string, and its kind of null."""
     columns = sorted(artifact.raw_columns.texts.items())
     yield "text_columns_", np.array([j for j, _ in columns], np.int32)
     yield "text_starts_", np.cumsum([0, *(len(known.texts) for _, known in columns)], dtype=np.int32)

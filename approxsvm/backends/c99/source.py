@@ -1,13 +1,13 @@
-"""C text for exported headers: literals, comments and arrays as strings.
+"""C code for exported headers: literals, comments and arrays as strings.
 
-The functions in a header read everything that differs between models from macros and arrays, so text is omitted only
+The functions in a header read everything that differs between models from macros and arrays, so code is omitted only
 for components that a model lacks, such as a router or an input map.
 
 The functions add in a different order from the core, which suits processors without SIMD. The core
 (expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could take eight
-products instead of one. Chains of additions are at most as long as form_depth() and norm_depth() in the core
-(bounds/certificate.hpp), which the bounds assume; tests/backends/test_c_paths.py counts the chains in the text of
-headers. The function exp() is the one in simd/exp.hpp.
+products instead of one. Addition chains are at most as long as the bounds assume, form_depth() and norm_depth() in the
+core (bounds/certificate.hpp); tests/backends/test_c_paths.py checks them in header code. The function exp() is the one
+in simd/exp.hpp.
 """
 
 import re
@@ -23,7 +23,7 @@ _FLOAT_TYPES: Final = {"float32": "float", "float64": "double"}
 
 
 def literal(x: Any) -> str:
-    """Return a C literal of exactly the number x."""
+    """Return a C literal for exactly the value x."""
     if isinstance(x, np.float32):
         return f"{_with_point(str(x))}f"
     if isinstance(x, float):
@@ -37,7 +37,7 @@ def literal(x: Any) -> str:
 
 
 def with_decimals(text: str) -> str:
-    """Convert hexadecimal floats to decimals of the same value, because C++ before C++17 lacks hexadecimal floats."""
+    """Convert hexadecimal floats to decimals of the same value, because C++ lacks them before C++17."""
 
     def decimal(match: re.Match[str]) -> str:
         number = float.fromhex(match[1])

@@ -1,22 +1,23 @@
 """Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
-A record (`Sums`) describes each model: the numbers that the C text uses (cpp/include/approxsvm/exported/sums.h), and
-the bounds (backends/sum_bounds.py). The bound for a row needs only two evaluations by Horner's rule in addition to the
-sum. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in
-float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
+Each model is described by a `Sums` record, which holds the arrays and macros used by the generated C code
+(cpp/include/approxsvm/exported/sums.h) and the bounds (backends/sum_bounds.py). In addition to the sum, a row's bound
+needs only two evaluations by Horner's rule. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z
+and squared distances are computed in float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in
+float64.
 
-**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if an input map
-computes it. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
+**Inner products.** v_i is gamma x_i, or a term's vector, rounded to float32; z is also rounded if an input map computes
+it. Products are accumulated in four lanes, with at most p = d / 4 + 6 roundings on any path, so eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
-this error. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The
-relative rounding error of the sum, power included, is at most (n + 14) 2^-53; tanh and cos are accurate to 2^-46. For
-cos, full periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40
-cover. Rows beyond 2^40 periods are rejected.
+this error. Coefficients a_i are rounded to float32, with a relative error of at most u and an underflow error of at
+most 2^-120. The relative rounding error of the sum, including the power, is at most (n + 14) 2^-53; tanh and cos are
+accurate to 2^-46. For cos, full periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8),
+which is covered by eta B_i and 2^-40. Rows beyond 2^40 periods are rejected.
 
-**Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, with a relative error of u in each
-coordinate. The rounding changes a distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e)
-times as much. Differences, squares, sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h)
-<= 1 / e; exp itself contributes 4 u:
+**Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, with a relative error of at most u in
+each coordinate. The rounding changes a distance by at most u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by at most
+sqrt(theta / e) times as much. Differences, squares, sums and the factor theta / 2 change the argument h by at most (p +
+6) u h, and h exp(-h) <= 1 / e; exp itself contributes 4 u:
 
     majorant = 1.01 u sum_i |a_i| [ (p + 6) / e + 6 + sqrt(theta / e) (r + ||y_i||) ] + (n + 8) 2^-53 A1 + d 2^-110 A1,
 
@@ -27,7 +28,7 @@ where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of 
 polynomial form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated like
 expansions, with at most d + 40 roundings per term.
 
-r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
+r is the square root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
 
 import math
@@ -53,7 +54,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.reference.term_sums import term_sums
 
-# Limit on float32 values and on the intermediate results.
+# Limit on float32 values and on intermediate results.
 LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
@@ -77,7 +78,7 @@ class Sums:
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """Return the record of an artifact with support vectors, other terms or forms; numbers must fit into float32."""
+    """Return the record of an artifact with support vectors, other terms or forms; its values must fit into float32."""
     if artifact.is_polynomial and int(artifact.header["degree"]) == 1:
         return _linear(artifact)
     if artifact.has_form:
@@ -90,7 +91,7 @@ def sums_of(artifact: Artifact) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """Vectors of the terms of a sum, and absolute values of coefficients, rounded up, shape (n_functions, n_terms)."""
+    """Vectors of a sum's terms, and `moduli`: absolute coefficients, rounded up, shape (n_functions, n_terms)."""
 
     vectors: FloatArray
     moduli: FloatArray
@@ -102,7 +103,7 @@ class _Terms:
 
     @property
     def path(self) -> int:
-        """Number p of roundings in an inner product."""
+        """Maximum number p of roundings on a path in an inner product."""
         return int(self.vectors.shape[1]) // 4 + 6
 
     @property
@@ -114,7 +115,7 @@ class _Terms:
         return norms_above(self.vectors) * _UP + _TINY
 
     def arithmetic(self, n_roundings: int = 8) -> Arithmetic:
-        """Return the errors of a sum with `n_roundings` float64 roundings in addition to one for each term."""
+        """Return the errors of a sum with `n_roundings` float64 roundings in addition to one per term."""
         of_terms = 2.0 * UNIT32 + (self.n + n_roundings) * UNIT64
         return Arithmetic(self.eta, of_terms, _FUNCTION, *_OF_INTERCEPTS)
 
@@ -140,7 +141,7 @@ class _Terms:
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
-    """Return the terms of support vectors; the vectors of a class occur only in the pairs of that class."""
+    """Return the terms of support vectors; a class's vectors occur only in the pairs that include it."""
     coef, moduli = artifact.dual_coef(), np.abs(artifact.decision_coef()) * _UP + 2.0**-120
     n_classes = len(artifact.labels)
     if n_classes <= 2 or artifact.outputs.of_each_class:
@@ -152,7 +153,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
-    """Replace r in polynomials with a larger number, because a row's length is the root of a rounded float32 sum."""
+    """Replace r in polynomials with a larger value, because a row's r is the square root of a rounded float32 sum."""
     factor = 1.0 + 2.0 * n_features * UNIT32
     majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)
@@ -258,7 +259,7 @@ def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
 
 
 def _longest(artifact: Artifact, terms: _Terms, largest: Callable[[float], FloatArray]) -> float:
-    """Return the largest r for which products and values stay within the range of float32."""
+    """Return the largest r for which products and values do not overflow float32."""
     intercept = np.abs(artifact.decision_numbers()["intercept"])
     longest_vector = float(terms.alphas.max(initial=0.0))
 
@@ -322,7 +323,7 @@ class SumFunction:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the name and the numbers of each array."""
+        """Yield the name and the values of each array."""
         if "is_centered_" in self.sums.macros:
             yield "centers_", self.artifact.center
         if "intercepts_" not in self.sums.arrays:

@@ -1,8 +1,8 @@
-"""C text of exported headers, from the files in cpp/include/approxsvm/exported and the files that these include.
+"""C code of exported headers, from the files in cpp/include/approxsvm/exported and the files that they include.
 
-The files are valid C99 if they follow the numbers of a model, which are macros and arrays with names like `model_x`. A
-header contains the text of the files without the parts that the model lacks. All names contain the name of the header,
-so that a program may include several headers. Macros that select parts are integers; undefined macros count as 0.
+The files are valid C99 if they follow a model's macros and arrays, which have names like `model_x`. A header contains
+their text without the components that the model lacks. All names contain the header's name, so that a program may
+include several headers. Macros that select components are integers; undefined ones count as 0.
 """
 
 import re
@@ -18,7 +18,7 @@ _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CONDITION: Final = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
 _INCLUDE: Final = re.compile(r'#include "(.*)"')
-# Macros that headers define differently from the core, with the definitions for headers.
+# Macros that headers define differently from the core, with their definitions for headers.
 _MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
 
@@ -34,13 +34,13 @@ class Text:
         return self.named(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n", prefix)
 
     def named(self, text: str, prefix: str) -> str:
-        """Return `text` with the name of the header and the prefix of a model in all names."""
+        """Return `text` with the header's name, or a model's prefix, in all names."""
         # One pass replaces all names, because a replaced name may begin with model_
         ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")
         return with_decimals(ours.sub(lambda name: f"{self._name}_{name[1]}_" if name[1] else f"{prefix}_", text))
 
     def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:
-        """Yield the lines of a file and of the files that it includes, without the parts that the model lacks."""
+        """Yield the lines of a file and of the files that it includes, without the components that the model lacks."""
         text, is_guarded = _file(path)
         if is_guarded and path in self._included:
             return
@@ -68,7 +68,7 @@ class Text:
 
 
 def used(text: str, prefix: str) -> set[str]:
-    """Return the names with a prefix that a text uses outside comments, without the prefix."""
+    """Return the names with this prefix that a text uses outside comments, without the prefix."""
     return set(re.findall(rf"\b{prefix}_(\w+)", _COMMENTS.sub("", text)))
 
 
@@ -86,7 +86,7 @@ def _holds(condition: str, numbers: Mapping[str, int | str]) -> bool:
 
 @cache
 def _file(path: Path) -> tuple[str, bool]:
-    """Return the text of a file without its include guard, and whether the file has an include guard."""
+    """Return the text of a file without its include guard, and whether it has one."""
     text = path.read_text(encoding="utf-8")
     inner, is_guarded = _GUARD.subn(r"\2", text)
     for macro, definition in _macros().items():

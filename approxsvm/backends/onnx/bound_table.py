@@ -3,41 +3,45 @@
 The graph reports a label as certain if the decision value is further from 0 than this bound. The notation and the bound
 on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2)
 sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times, because a runtime may
-sum in any order and may fuse products and sums, and its exp may have an error of some units in the last place.
+sum in any order and may fuse products and sums, and its exp may have an error of a few units in the last place.
 
-1. **Row.** The graph takes float32 or float64 numbers as exact. Coordinates are u = scale (z - center), where scale is
-   a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u
-   belongs to another row, at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in units of the kernel. The
-   input map's rounding increases this distance, and so does the distance from the center's slice, if there are slices.
+1. **Row.** The graph treats its float32 or float64 inputs as exact. Coordinates are u = scale (z - center), where scale
+   is a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u is
+   the exact u of another row, at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in the kernel's units.
+   The input map's rounding increases this distance, as does the distance from the center's slice, if there are slices.
    In the kernel's feature space, the distance between two rows at a distance of r is sqrt(2 - 2 exp(-gamma r^2)), at
    most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
-   below concern this other row.
+   below refer to this other row.
 
-2. **Truncation error.** By certificate.py, a bound is the sum over m < k < first of N_k phi_k(s) plus the remainder T
-   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond m
-   of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the choice
-   of a row's center does not matter.
+2. **Truncation error.** By certificate.py, one bound is the sum over m < k < first of N_k phi_k(s) plus the remainder T
+   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another is W sqrt(P(m + 1, s)), which holds for the degrees
+   beyond m of any function of norm W; the smaller one is used. Both hold for any center, so the choice of a row's
+   center does not matter.
 
-3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
-   coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
-   changes neither the norm of the coefficients nor the norm of the tensor power of u. So relative errors of products
-   become multiples of N_k phi_k(s): 2^-24 for narrowing the coefficients to float32; the roundings of monomials, matrix
-   product and sum (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp,
-   (n + 8) roundings; and 2^-40 for exp itself and the products after exp. Narrowing changes each coefficient by at most
-   2^-149 output_scale due to underflow, and the sum of all monomials times the Gaussian factor is at most
-   100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
+3. **Kept degrees** k <= m. By the Cauchy-Schwarz inequality, the absolute values of all products of a coefficient and a
+   monomial of degree k sum to at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
+   changes neither the norm of the coefficients nor the norm of the tensor power of u. Relative errors of products thus
+   become multiples of N_k phi_k(s):
+
+   * 2^-24 for narrowing the coefficients to float32;
+   * the roundings of monomials, matrix product and sum (polynomial_graph.rounding_path);
+   * half of s times the relative error of s, (n + 8) roundings, for the argument of exp;
+   * 2^-40 for exp itself and the products after it.
+
+   Underflow in narrowing changes each coefficient by at most 2^-149 output_scale, and the sum of all monomials times
+   the Gaussian factor is at most 100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
 
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept rounds once; the bound contains 2^-40 (|intercept| + W), which is a thousand times as large.
+   Adding the intercept rounds once; the bound includes 2^-40 (|intercept| + W), which is thousands of times as large.
 
-5. **Distant rows.** Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as
-   errors in full. Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
+5. **Distant rows.** Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so all kept degrees count as
+   errors. Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
-All these functions of s are tabulated, so that a graph needs only one logarithm, which finds the cell of s. There are
-32 cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function
-over each cell, widened by 2^-16 at both ends; the errors of s and of the logarithm are far smaller. phi_k increases up
-to s = k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers: a
-function from the table times a norm.
+All these functions of s are tabulated, so a graph needs only one logarithm, to find the cell of s. There are 32 cells
+per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function over each
+cell, widened by 2^-16 at both ends; the errors of s and of the logarithm are far smaller. phi_k increases up to s = k
+and then decreases; the other functions increase. A bound is a sum of a few nonnegative products, each of a tabulated
+function and a norm.
 """
 
 import math
@@ -65,10 +69,10 @@ _ROUNDING: Final = 2.0 * UNIT64
 
 @dataclass(frozen=True, eq=False)
 class BoundTable:
-    """Table of functions of s over cells."""
+    """Functions of s, tabulated over cells."""
 
-    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below the remainders, of T for each
-    # theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
+    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below first_remainder_degree, of T
+    # for each theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
     functions: npt.NDArray[np.float32]
     degree: int  # highest degree of the expansions
     first_remainder_degree: int  # lowest degree that remainders cover
@@ -109,7 +113,7 @@ def fixed_error(
     output_scale: FloatArray,
     n_varying: int,
 ) -> FloatArray:
-    """Return the part of the error that does not depend on the row; the arrays have one number per expansion."""
+    """Return the part of the error that does not depend on the row; the arrays have one element per expansion."""
     with np.errstate(under="ignore"):
         underflow = output_scale * 2.0**-149 * 100.0 * (1.0 + math.sqrt(n_varying)) ** 6
     rounded = 2.0**-40 * (np.abs(intercept) + total)
@@ -120,7 +124,7 @@ def fixed_error(
 def weights_of_expansion(
     table: BoundTable, norms: FloatArray, remainder: float, theta: float, total: float
 ) -> FloatArray:
-    """Return weights of the table's columns, shape (2, n_columns), for kept degrees and for truncated degrees."""
+    """Return the weights of the table's columns, of shape (2, n_columns), for kept degrees and for truncated ones."""
     weights = np.zeros((2, table.n_columns))
     kept, first = table.degree + 1, table.first_remainder_degree
     weights[0, :kept] = norms[:kept]
@@ -131,6 +135,6 @@ def weights_of_expansion(
 
 
 def _cells() -> FloatArray:
-    """Return the smallest and the largest s of each cell, after widening; the end of the last cell is not used."""
+    """Return the smallest and largest s of each cell after widening; the last cell's upper endpoint is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
     return np.array([[0.0, *ends * (1.0 - _WIDENED)], [*ends * (1.0 + _WIDENED), 4.0 * END]])

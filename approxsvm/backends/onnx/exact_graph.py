@@ -1,21 +1,20 @@
-"""Graphs that evaluate models by definition in float64: sums over support vectors, and polynomial forms.
+"""Graphs that evaluate models by their definition in float64: sums over support vectors, and polynomial forms.
 
-backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Inner products of
-n_features numbers, summed in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has the error (n
-+ 16) 2^-52. The number 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the
-intercept.
+backends/sum_bounds.py bounds the errors, given the relative errors of a graph's arithmetic. These are at most eta =
+(n_features + 8) 2^-52 for an inner product, summed in any order, and (n + 16) 2^-52 for a sum of n terms. The term
+2^-40 covers errors of a few units in the last place in tanh, cos and exp, and the addition of the intercept.
 
-**Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
-||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Their error, including the rounding of u and y_i, is at most eta
-(||u|| + ||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative
-error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed value are in
-[0, 1]; no error exceeds A1, apart from the rounding of the sum. If the input map's error moves a row by r, each K_i
-changes by at most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2). (The bound
-with W in bound_table.py is not available, because artifacts of mode "exact" do not contain W.)
+**Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances ||u||^2 -
+2 u.y_i + ||y_i||^2 need one matrix product. Their error, including the rounding of u and y_i, is at most eta (||u|| +
+||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative error of K_i
+is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed value are in [0, 1]; no
+error exceeds A1, apart from the rounding of the sum. If the input map's error moves a row by r, each K_i changes by at
+most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2). (The bound with W in
+bound_table.py is not available, because "exact" artifacts do not contain W.)
 
 **cos.** Angles are measured in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only the fraction of a turn
-is passed to the graph's Cos, whose argument is at most pi. Shifts of up to 8 cover the roundings of p_j and of the
-fraction. Beyond 2^50 turns there is no bound.
+is passed to the graph's Cos, whose argument is at most pi. Setting beta = 8 covers the roundings of p_j and of the
+fraction. Beyond 2^50 turns, the bound is infinite.
 """
 
 import math
@@ -48,7 +47,7 @@ _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values by definition, for an artifact with support vectors or other terms.
+    """Compute decision values by their definition, for an artifact with support vectors or other terms.
 
     Raises UnsupportedModelError if the graph would exceed the size limit.
     """
@@ -83,7 +82,7 @@ def _gaussian(
         )
     u = g.op("Mul", g.op("Sub", rows.values, center), scale)
     u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
-    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes compute this constant on loading
+    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes fold this constant on loading
     sq_norms = g.rows_sum(g.op("Mul", y, y))
     sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
     products = g.op("MatMul", u, g.op("Transpose", g.op("Mul", y, -2.0), perm=[1, 0]))
@@ -139,7 +138,7 @@ def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, wit
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values of a polynomial kernel whose sum is stored as a linear or quadratic form."""
+    """Compute decision values for a polynomial kernel whose sum is stored as a linear or quadratic form."""
     d, degree, form = artifact.n_features, int(artifact.header["degree"]), form_of(artifact)
     n_forms, places = len(form.packed), unfolding(d, degree)
     g.check_room(8 * n_forms * places.size)
@@ -154,12 +153,12 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
 
 
 def _arithmetic(n_features: int, n_terms: int) -> Arithmetic:
-    """Return the relative errors of computing a sum in a graph."""
+    """Return the relative errors of a sum computed in a graph."""
     return Arithmetic((n_features + 8) * _ROUNDING, (n_terms + 16) * _ROUNDING, _EXP, _EXP, _UNDERFLOW)
 
 
 def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> str:
-    """Bound the errors of values for rows with these norms, including the error of an input map."""
+    """Bound the errors of values for rows with these norms, including the input map's error."""
     bound = _polynomial_in(g, norm, bounds.majorant)
     if rows.error is not None:
         slope = _polynomial_in(g, g.op("Add", norm, rows.error), bounds.slope)
@@ -167,13 +166,13 @@ def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> st
     if bounds.most is not None:
         most = bounds.most[np.newaxis]
         bound = g.op("Where", g.op("Less", bound, most), bound, most)
-    if rows.error is not None:  # for NaN, the source may reject the row
+    if rows.error is not None:  # if the error is NaN, the source may reject the row
         bound = g.op("Where", g.op("Less", rows.error, math.inf), bound, math.inf)
     return g.op("Mul", bound, UP)
 
 
 def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> Any:
-    """Evaluate polynomials by Horner's rule; x has shape (n_rows, 1), and coefficients (n_functions, n)."""
+    """Evaluate polynomials by Horner's rule; x has shape (n_rows, 1), and `coefficients` (n_functions, n)."""
     result: Any = coefficients[:, -1][np.newaxis]
     for coefficient in coefficients.T[-2::-1]:
         result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
@@ -181,12 +180,12 @@ def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> Any:
 
 
 def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
-    """Compute sums of kernel values times coefficients, shape (n_rows, n_decisions)."""
+    """Compute the weighted sums of kernel values, of shape (n_rows, n_decisions)."""
     coef = artifact.dual_coef()
     n_classes = len(artifact.labels)
     if not artifact.has_pairs:
         return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
-    # In LIBSVM's block, the support vectors of a class have one row of coefficients for each pair with this class, and
+    # In LIBSVM's block, a class's support vectors have one row of coefficients per pair that includes the class, and
     # contribute to no other pair.
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     counts = np.diff(ends, prepend=0)
@@ -203,6 +202,6 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
 
 
 def _norms(g: GraphBuilder, rows: GraphRows) -> str:
-    """Return norms of the rows, rounded up; the added constant exceeds the error due to underflow of squares."""
+    """Return row norms, rounded up; the added constant exceeds the error due to underflow of squares."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)

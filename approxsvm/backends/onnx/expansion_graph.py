@@ -27,8 +27,8 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Maximum size of the mask for the router's lists, groups times centers; above this size, the graph compares each row
-# with all centers.
+# Maximum size of the mask for the router's lists, groups times centers; if it would be larger, the graph compares each
+# row with all centers.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 
@@ -36,8 +36,8 @@ _ROOT_TWO: Final = 1.4143
 def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
     """Compute the decision values of an artifact with expansions of all decision functions.
 
-    With several centers, a loop over the centers of a batch evaluates the rows of each center together. Therefore
-    coefficients are not copied for each row, and a batch of one row needs only one iteration.
+    With several centers, a loop over the centers that occur in a batch evaluates each center's rows together.
+    Coefficients are thus not copied for each row, and a batch of one row needs only one iteration.
     """
     about = _Expansions(g, artifact, with_bounds)
     if artifact.n_centers == 1:
@@ -69,7 +69,7 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
 
 @dataclass(frozen=True)
 class _BoundNumbers:
-    """Names of the numbers used in bounds: functions of s, weights for each center, the fixed part, and W."""
+    """Quantities used in bounds: functions of s, weights for each center, the fixed part, and W."""
 
     functions: str
     kept: str
@@ -79,7 +79,7 @@ class _BoundNumbers:
 
 
 class _Expansions:
-    """Constants of all expansions, with the method that evaluates expansions about one center."""
+    """Constants of all expansions, and the method that evaluates them about one center."""
 
     def __init__(self, g: GraphBuilder, artifact: Artifact, with_bounds: bool) -> None:
         header = artifact.header
@@ -101,7 +101,7 @@ class _Expansions:
         self.bound_numbers = self._bound_numbers(artifact) if with_bounds else None
 
     def evaluate(self, center: Any, x: str, error: str | None) -> tuple[str, str | None]:
-        """Evaluate rows about one center, whose index is an array or a name of shape (1,); return values and bounds."""
+        """Evaluate rows about the center with this index (array or name, shape (1,)); return values and bounds."""
         g = self.g
         u = g.op("Mul", g.op("Sub", x, g.op("Gather", self.centers, center)), self.scale)
         off_sq = None
@@ -117,15 +117,15 @@ class _Expansions:
         inner = g.op("Add", polynomial, g.op("Gather", self.constants, center))
         scaled = g.op("Mul", inner, g.op("Gather", self.output_scales, center))
         parts = g.op("Mul", scaled, g.op("Exp", g.op("Neg", half_s)))
-        # Far from the center, the polynomials may have overflowed, and the Gaussian factor is practically 0.
+        # Far from the center, the polynomials may have overflowed; the Gaussian factor is practically 0 there.
         parts = g.op("Where", g.op("Greater", half_s, LAST_HALF_S), 0.0, parts)
         values = g.op("Add", parts, self.intercepts[np.newaxis])
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """Return the matrix C of one expansion, or the packed coefficients of several expansions with positions in C.
+        """Return the matrix C of a single expansion, or the packed coefficients of several and C's indices into them.
 
-        With several matrices, the unused entries would take more space than the positions.
+        With several matrices, the unused entries would take more space than the indices.
         """
         g, n, v = self.g, self.n_centers * self.n_decisions, self.n_varying
         h, t = split(self.degree)
@@ -196,7 +196,7 @@ class _Expansions:
         )
         tail = g.columns(functions, [-1])
         cut = g.op("Min", cut, g.op("Mul", tail, numbers.totals[np.newaxis]))
-        # The op is Sum, because onnxruntime would drop the Add of a single tiny number (see GraphBuilder).
+        # Sum instead of Add, because onnxruntime would drop an Add of a single tiny constant (see GraphBuilder).
         bound = g.op("Sum", kept, cut, g.op("Gather", numbers.fixed, center))
         moved = self._moved(off_sq, error)
         if moved is not None:
@@ -204,7 +204,7 @@ class _Expansions:
         return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
-        """Return the cell of each row in the table, shape (n_rows,); rows with NaN get the last cell."""
+        """Return each row's cell in the table, shape (n_rows,); rows with NaN are assigned the last cell."""
         g = self.g
         s = g.op("Squeeze", g.op("Mul", half_s, 2.0), np.array([1], np.int64))
         s = g.op("Where", g.op("Less", s, END), s, 2.0 * END)
@@ -214,7 +214,7 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """Bound the distance of rows from computed positions, in the kernel's feature space, shape (n_rows, 1)."""
+        """Bound the distance of rows from their computed positions in the kernel's feature space, shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
@@ -228,7 +228,7 @@ class _Expansions:
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
-    """Find a center near each row by the artifact's lists; only for ties, the engine may find another center."""
+    """Find a center near each row in the artifact's lists; only for ties, the engine may find a different one."""
     group_points, members = _router_points(artifact)
     y = g.op("Mul", g.op("Sub", x, artifact.center.astype(np.float64)), float(artifact.header["input_scale"]))
     slots, first_slot = np.unique(members.centers, return_index=True)
@@ -243,14 +243,14 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """Compute scores, which are smallest for the nearest point; NaN due to overflow becomes a large number."""
+    """Compute scores, which are smallest for the nearest point; NaN due to overflow is replaced by a large value."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Slots of all lists, with the group, the center and the point of each slot."""
+    """Slots of all lists, with each slot's group, center and point."""
 
     groups: npt.NDArray[np.intp]
     centers: npt.NDArray[np.int64]
@@ -258,7 +258,7 @@ class _Members:
 
 
 def _router_points(artifact: Artifact) -> tuple[FloatArray, _Members]:
-    """Return the stored points (half of x'Dx, then -Dx) of each group and of each slot in the lists."""
+    """Return the stored points (half of x'Dx, then -Dx) of the groups and of the slots in the lists."""
     lists = artifact.router()
     points = lists.points.reshape(-1, lists.points.shape[2]).astype(np.float64)
     n_groups = len(lists.starts) - 1

@@ -1,15 +1,15 @@
-"""ONNX models of standard operators, which compute labels, or values, and the output "certain" from rows.
+"""ONNX models built from standard operators, which compute labels or values, and the output "certain", from rows.
 
 Names, shapes and types follow skl2onnx. The input is "X". The outputs are "label" and "probabilities" for classifiers
-(scores, if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian processes
-without variance, and "variable" for regressions. All arithmetic is float64.
+(containing scores if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian
+processes without variance, and "variable" for regressions. All arithmetic is in float64.
 
-The graph of a certified artifact predicts labels as ``predict`` does: by the expansions if the bounds suffice, else by
-the exact model. The exact model is included unless it is too large or `fallback` is False. Without the exact model,
-rows that are not certain may get a label that differs from the exact model's; the graph's doc_string and a warning
-state this limitation. Artifacts of mode "approximate" have no exact model. The graph has only the exact model in two
-cases: if the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a
-regression without a tolerance, whose values must be exact.
+The graph of a certified artifact predicts labels as ``predict`` does: with the expansions if the bounds suffice,
+otherwise with the exact model. The exact model is included unless it is too large or `fallback` is False. Without it,
+the label of a row that is not certain may differ from the exact model's; the graph's doc_string and a warning state
+this limitation. An "approximate" artifact has no exact model. The graph contains only the exact model in two cases: if
+the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a regression
+without a tolerance, whose values must be exact.
 """
 
 import warnings
@@ -51,10 +51,10 @@ def onnx_model(
 ) -> Any:
     """Export an artifact as documented in `CompiledModel.to_onnx`; the warning quotes `certified_fraction`.
 
-    If a used number of a row is NaN or infinite, the row is not certain, and scores, probabilities and values are NaN.
-    By default, a graph with only the exact model of a regression has no output "certain", because the tolerance is
-    about as small as the rounding of float64. With `fallback`, all labels that float64 arithmetic can determine are the
-    exact model's.
+    If a value that the model uses is NaN or infinite, the row is not certain, and its scores, probabilities and values
+    are NaN. By default, a graph with only the exact model of a regression has no output "certain", because the
+    tolerance is about as small as float64 rounding errors. With `fallback`, all labels that float64 arithmetic can
+    determine equal the exact model's.
     """
     input_type = one_of(input_type, "input_type", get_args(InputType))
     max_bytes = whole_number(max_bytes, "max_bytes", 0)
@@ -100,7 +100,7 @@ def onnx_model(
 
 
 def _decided_words(artifact: Artifact) -> str:
-    """Describe a graph that uses the exact model if expansions are not sufficient."""
+    """Describe a graph that uses the exact model if expansions do not suffice."""
     tolerance = artifact.header["tolerance"]
     if artifact.task == "regression":
         close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"
@@ -123,7 +123,7 @@ def _undecided_words(artifact: Artifact, with_certain: bool) -> str:
 
 
 class _Export:
-    """Export of one artifact: nodes for decision values, for predictions, and for the outputs of the graph."""
+    """Export of one artifact: nodes for decision values, predictions, and the graph's outputs."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _Export:
         return self.finished()
 
     def finished(self) -> Any:
-        """Return the graph with all outputs that have been added."""
+        """Return the graph with all outputs added so far."""
         from importlib.metadata import version
 
         artifact = self.artifact
@@ -172,10 +172,9 @@ class _Export:
         return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes, self.words)
 
     def known_values(self) -> list[KnownValues]:
-        """Compute the values of each part, NaN for rows that are not finite; a fallback replaces undecided values.
+        """Compute each part's values, NaN for rows that are not finite; a fallback replaces undecided values.
 
-        A row is undecided if the expansions do not determine the label, or the value is not within a given tolerance of
-        the exact value.
+        A row is undecided if the expansions do not determine its label, or if an error bound exceeds a given tolerance.
         """
         known = [self._of_first_stage(part) for part in self.parts]
         known = [KnownValues(self.g.op("Where", self.is_finite, one.values, float("nan")), one.bounds) for one in known]
@@ -208,7 +207,7 @@ class _Export:
         return expanded(g, part, rows, with_bounds=with_bounds)
 
     def _completed(self, part: Artifact, known: KnownValues, places: str, raw: str) -> KnownValues:
-        """Replace the values and bounds of undecided rows with the exact model's values and bounds."""
+        """Replace the values and bounds of undecided rows with the exact model's."""
         g = self.g
         rows = map_rows(g, raw, part.input_map, with_errors=True)
         exact = kernel_sums(g, part, rows, with_bounds=True)
@@ -219,7 +218,7 @@ class _Export:
         )
 
     def certain(self, known: list[KnownValues]) -> str:
-        """Return whether the bounds prove each row's label, or its value within the tolerance, shape (n_rows,).
+        """Return whether the bounds prove each row's label, or that its value is within the tolerance, shape (n_rows,).
 
         With several targets, the result has one column per target, shape (n_rows, n_targets).
         """
@@ -238,7 +237,7 @@ class _Export:
         return result
 
     def _are_numbers(self, known: KnownValues) -> str:
-        """Return a mask of the finite rows with values and bounds other than NaN, shape (n_rows,)."""
+        """Return a mask of the finite rows with values below 1e300 and bounds other than NaN, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
@@ -247,7 +246,7 @@ class _Export:
         return g.op("And", g.op("Equal", wrong, np.array(0)), is_finite)
 
     def _decided(self, part: Artifact, known: KnownValues) -> str:
-        """Return whether a one-class label is proven, or a value is within the tolerance, shape (n_rows,)."""
+        """Return whether bounds prove a one-class label, or that a value is within the tolerance, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         magnitude = g.op("Abs", g.op("Sub", known.values, part.outputs.threshold or 0.0))
@@ -265,7 +264,7 @@ class _Export:
         return g.op("Squeeze", clear, np.array([1]))
 
     def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | VoteOutputs | TargetOutputs:
-        """Return the class outputs of a single model, of functions for each class, or of an ensemble."""
+        """Return the class outputs of a single model or of an ensemble that combines values, votes or targets."""
         if self.artifact.of_targets:
             outputs = [
                 one if part.task == "regression" else ClassOutputs(self.g, part.outputs, len(part.labels), one)
@@ -284,7 +283,7 @@ class _Export:
         return VoteOutputs(self.g, self.n_classes, list(zip(voters, weights, strict=True)))
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
-        """Return the model's values: the members' values side by side, or weighted sums of the members' columns."""
+        """Return the model's values: the members' values side by side, or weighted sums of their columns."""
         g, combination = self.g, self.artifact.combination
         if combination.weights is None:
             if len(known) == 1:
@@ -307,7 +306,7 @@ class _Export:
         return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), rounding))
 
     def _columns(self, part: Artifact, known: KnownValues) -> KnownValues:
-        """Return a member's columns for a weighted sum: values, or the probabilities or scores of its labels."""
+        """Return a member's columns for a weighted sum: values, or its labels' probabilities or scores."""
         if part.task == "regression":
             return known
         g = self.g
@@ -326,7 +325,7 @@ class _Export:
         probabilities = ""
         if isinstance(outputs, ClassOutputs) and self.artifact.has_class_probabilities:
             probabilities = outputs.probabilities
-        if not isinstance(outputs, ClassOutputs) and not probabilities:  # votes and targets give only labels
+        if not isinstance(outputs, ClassOutputs) and not probabilities:  # votes and targets yield only labels
             self._give_labels(position)
             return
         if probabilities:
@@ -342,11 +341,11 @@ class _Export:
 
     @property
     def _order(self) -> npt.NDArray[np.intp]:
-        """Positions of the sorted labels in the model's order of labels."""
+        """Indices of the sorted labels in the model's label order."""
         return np.argsort(self.artifact.labels, kind="stable")
 
     def _scores(self, outputs: ClassOutputs) -> str:
-        """Return the source's decision values; two classes have two columns, larger for the predicted class."""
+        """Return the source's decision values; two classes yield two columns, the larger for the predicted class."""
         g, order, values = self.g, self._order, outputs.known.values
         if self.n_classes == 2:
             negated = g.op("Neg", values)
@@ -367,7 +366,7 @@ class _Export:
         self._give("scores", known[0].values, 1)
 
     def _give_labels(self, position: str) -> None:
-        """Add the output of labels, as int64 or strings, from the positions of the labels."""
+        """Add the label output (int64 or string), looked up from label indices."""
         labels = self.artifact.labels
         if labels.dtype.kind in "UO" and all(isinstance(label, str) for label in labels.tolist()):
             constant, dtype = np.array(labels.tolist(), object), np.dtype(object)
@@ -385,7 +384,7 @@ class _Export:
         return [None, self.artifact.n_targets] if self.artifact.of_targets else [None]
 
     def _give(self, name: str, values: str, width: int) -> None:
-        """Add an output in the rows' dtype; rows with a NaN or infinity get NaN, because steps may have dropped it."""
+        """Add an output in the rows' dtype: NaN for rows with NaN or infinity, because steps may have dropped it."""
         values = self.g.op("Where", self.is_finite, values, float("nan"))
         self.output(name, self.g.cast(values, self.dtype), self.dtype, [None, width])
 
@@ -401,14 +400,14 @@ def _parts(artifact: Artifact) -> tuple[Artifact, ...]:
 
 
 def _is_exact(part: Artifact) -> bool:
-    """Return whether the exact model predicts all rows, because expansions lack pairs or values must be exact."""
+    """Return whether the exact model predicts all rows (also if expansions lack pairs or values must be exact)."""
     without_tolerance = part.task == "regression" and bool(np.isinf(part.header["tolerance"]))
     expansions_useless = bool(part.header["majority_only"]) or without_tolerance
     return part.mode == "exact" or (part.mode == "certified" and expansions_useless)
 
 
 def _has_both(part: Artifact) -> bool:
-    """Return whether expansions may leave rows undecided, and the graph includes the exact model."""
+    """Return whether expansions may leave rows undecided, and the artifact includes the exact model."""
     return part.mode == "certified" and not part.is_polynomial and not _is_exact(part)
 
 

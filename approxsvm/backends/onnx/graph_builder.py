@@ -1,7 +1,7 @@
-"""Builder of ONNX graphs, which adds nodes with generated names.
+"""ONNX graph builder, which adds nodes with generated names.
 
 Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of the result.
-Inputs that are numbers or arrays become constants of the graph; equal constants are stored once.
+Scalar and array inputs become constants of the graph; equal constants are stored once.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,17 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Version of the operator set, which has the current Loop, ScatterND and reductions; runtimes from 2022 on support this
-# version.
+# Operator set version, with the current Loop, ScatterND and reductions; supported by runtimes from 2022 on.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# Factor by which every bound is multiplied. The factor covers rounding in the bound, and differs from 1 even in
-# float32.
+# Factor by which every bound is multiplied. It covers rounding in the bound and differs from 1 even in float32.
 UP: Final = 1.0 + 2.0**-20
 # Size limit on a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
 
 class GraphBuilder:
-    """Graph in float64 to which nodes are added, with at most `max_bytes` of constants."""
+    """Float64 graph to which nodes are added, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
         self._onnx = import_package("onnx", "onnx", "the export")
@@ -36,12 +34,12 @@ class GraphBuilder:
         self._nodes: list[Any] = []
         self._initializers: list[Any] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        # Names of matrix products, and of products with a number that float32 cannot represent.
+        # Names of matrix products, and of products with a scalar that float32 cannot represent.
         self._products: set[str] = set()
         self._scaled: set[str] = set()
 
     def check_room(self, n_bytes: int) -> None:
-        """Check that `n_bytes` of constants fit into the graph, before the constants are computed.
+        """Check that `n_bytes` of constants fit into the graph, before they are computed.
 
         Raises UnsupportedModelError if the graph would exceed the size limit.
         """
@@ -52,7 +50,7 @@ class GraphBuilder:
             )
 
     def constant(self, values: npt.NDArray[Any]) -> str:
-        """Add a constant with the dtype of the array; equal constants are stored once."""
+        """Add a constant with the array's dtype; equal constants are stored once."""
         array = np.ascontiguousarray(values).reshape(np.shape(values))
         key = (array.dtype.str, array.shape, b"" if array.dtype == object else array.tobytes())
         if array.dtype != object and key in self._names:
@@ -65,7 +63,7 @@ class GraphBuilder:
         return name
 
     def doubles(self, values: npt.NDArray[Any]) -> str:
-        """Add float64 numbers, which are stored in float32 if all are representable."""
+        """Add float64 values; larger arrays are stored in float32 if all values are representable."""
         wide = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):
             narrow = wide.astype(np.float32)
@@ -74,7 +72,7 @@ class GraphBuilder:
         return self.constant(wide)
 
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
-        """Add a node and return its only result; inputs are names, float64 numbers, or arrays."""
+        """Add a node and return its only result; inputs are names, float64 scalars, or arrays."""
         number = _single_number(inputs) if kind in ("Add", "Sub", "Mul", "Div") else None
         with np.errstate(over="ignore", under="ignore"):
             narrow = None if number is None else float(np.float32(number))
@@ -95,10 +93,10 @@ class GraphBuilder:
         return result
 
     def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
-        """Add an operation with a number that rounds to 0 or 1 in float32.
+        """Add an operation with a scalar that rounds to 0 or 1 in float32.
 
-        onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product
-        becomes two nodes, whose additional factors 2 and 1/2 change no digit.
+        onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product or
+        quotient becomes two nodes, whose additional factors 2 and 1/2 change no digits.
         """
         if kind in ("Add", "Sub"):
             return self.op("Sum", value, number if kind == "Add" else -number)
@@ -120,7 +118,7 @@ class GraphBuilder:
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sum along an axis, which must not be -1, because with -1 onnxruntime 1.30 keeps the shape of empty inputs."""
+        """Sum along an axis, which must not be -1: with -1, onnxruntime 1.30 keeps the shape of empty inputs."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
@@ -128,11 +126,11 @@ class GraphBuilder:
         return self.op("Gather", value, np.asarray(positions, np.int64), axis=1)
 
     def rename(self, value: str, name: str) -> None:
-        """Give a result the name of an output."""
+        """Give a result an output's name."""
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
 
     def type_of(self, dtype: Any) -> int:
-        """Return the number that ONNX assigns to a NumPy dtype."""
+        """Return ONNX's integer code for a NumPy dtype."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def loop(
@@ -141,10 +139,10 @@ class GraphBuilder:
         state: Sequence[tuple[str, Any, Sequence[int | None]]],
         n_times: str,
     ) -> list[str]:
-        """Run `body` at most `n_times` on `state`, a list of (name, dtype, shape); return the final state.
+        """Run `body` at most `n_times` times on `state`, a list of (name, dtype, shape); return the final state.
 
-        The function `body` takes the iteration number and the names of the state. It returns the name of a condition to
-        continue, or None, and the names of the new state. Constants are added to the enclosing graph.
+        `body` takes the iteration number and the names of the state. It returns the name of the condition for
+        continuing, or None, and the names of the new state. Constants are added to the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")
@@ -204,7 +202,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if it is a single float64 number, or None."""
+    """Return the second input if it is a float64 scalar, or None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)
@@ -213,6 +211,6 @@ def _single_number(inputs: tuple[Any, ...]) -> float | None:
 
 
 def _inputs_of(node: Any) -> set[str]:
-    """Return the names of a node's inputs, including outer names that the graphs in its attributes use."""
+    """Return the names of a node's inputs, including outer names used by the graphs in its attributes."""
     bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
     return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

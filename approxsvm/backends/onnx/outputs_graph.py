@@ -29,14 +29,14 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.schema import MAX_EXCESS
 
-# Bound on the rounding of probabilities and scores, which are at most n_classes. The bound far exceeds the spacing of
-# floats at a tie.
+# Bound on the rounding of probabilities and scores, which are at most n_classes. It far exceeds the spacing of floats
+# at a tie.
 SLACK: Final = 1e-9
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class ClassOutputs:
-    """Classes, scores and probabilities of a model with at least two classes, from values of pairs or of classes."""
+    """Classes, scores and probabilities of a model with at least two classes, from one value per pair or per class."""
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
         self.g, self.outputs, self.n_classes, self.known = g, outputs, n_classes, known
@@ -47,7 +47,7 @@ class ClassOutputs:
 
     @cached_property
     def scores(self) -> str:
-        """scikit-learn's one-vs-rest scores of several classes from the values of pairs, shape (n_rows, n_classes)."""
+        """scikit-learn's one-vs-rest scores of several classes, from pair values, shape (n_rows, n_classes)."""
         if self.outputs.of_each_class:
             return self.known.values
         g, values = self.g, self.known.values
@@ -58,7 +58,7 @@ class ClassOutputs:
 
     @cached_property
     def probabilities(self) -> str:
-        """Probabilities of all classes in the model's order, shape (n_rows, n_classes)."""
+        """Probabilities of all classes in the model's class order, shape (n_rows, n_classes)."""
         probability = self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
@@ -72,7 +72,7 @@ class ClassOutputs:
         return self._normalized(_calibration(probability))
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows,); in a tie, the first label wins."""
+        """Return the indices of the predicted labels, shape (n_rows,); the first label wins a tie."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
             if self.n_classes == 2:
@@ -86,11 +86,11 @@ class ClassOutputs:
         return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Return whether the bounds prove the class of each row, shape (n_rows,)."""
+        """Return whether the bounds prove each row's class, shape (n_rows,)."""
         rule = self.outputs.label_rule
         if rule == "votes":
             low, high = self._vote_interval()
-            # The earlier class wins a tie, so later positions are subtracted as fractions of a vote.
+            # The earlier class wins a tie, so each class's index is subtracted as a fraction of a vote.
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
             return beats_all(self.g, predicted, low, high, self.n_classes, 0.1 / self.n_classes)
@@ -108,7 +108,7 @@ class ClassOutputs:
         g, probability = self.g, self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
-            # Even the smallest change of a value can change the number of iterations, so there is no bound.
+            # Even the smallest change in a value can change the number of iterations, so there is no bound.
             anywhere = g.op("Mul", self.probabilities, 0.0)
             return anywhere, g.op("Add", anywhere, 1.0)
         low, high = self._ends()
@@ -121,7 +121,7 @@ class ClassOutputs:
         return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Return values that are larger in favour of the label with the threshold."""
+        """Return values oriented so that larger ones favour the label with the threshold."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     def _votes(self) -> str:
@@ -131,7 +131,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Return the pairs that certainly vote for their first class, and for their second class, as 0 and 1."""
+        """Return which pairs are proven to vote for their first class, and for their second class, as 0 and 1."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)
@@ -139,7 +139,7 @@ class ClassOutputs:
         return g.cast(first, np.float64), g.cast(second, np.float64)
 
     def _vote_interval(self) -> tuple[str, str]:
-        """Return the number of certain votes and the maximum number of votes for each class."""
+        """Return the number of proven votes and the maximum number of votes for each class."""
         g = self.g
         first, second = self._outcomes()
         low = g.op("Add", g.op("MatMul", first, self.first), g.op("MatMul", second, self.second))
@@ -151,7 +151,7 @@ class ClassOutputs:
         return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
 
     def score_interval(self) -> tuple[str, str]:
-        """Return bounds on the scores of the exact values; the slope of a confidence is at most 1/3."""
+        """Return bounds on the scores computed from exact values; a confidence's slope is at most 1/3."""
         if self.outputs.of_each_class:
             return self._ends()
         g, both = self.g, self.first + self.second
@@ -171,7 +171,7 @@ class ClassOutputs:
         return g.op("Sub", values, reach), g.op("Add", values, reach)
 
     def _sigmoid(self, values: str, slope: Any, intercept: Any) -> str:
-        """Compute 1 / (1 + exp(slope f + intercept)) without overflow, in the same two branches as LIBSVM."""
+        """Compute 1 / (1 + exp(slope f + intercept)) without overflow, with the same two branches as LIBSVM."""
         g = self.g
         exponent = g.op("Add", g.op("Mul", values, slope), intercept)
         small = g.op("Exp", g.op("Neg", g.op("Abs", exponent)))
@@ -202,7 +202,7 @@ class ClassOutputs:
         return self._interpolated(calibrator, values)
 
     def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
-        """Interpolate linearly between knots; outside the knots, the result is constant."""
+        """Interpolate linearly between knots; outside them, the result is constant."""
         g, knots, heights = self.g, calibrator.knots, calibrator.heights
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(heights)
@@ -214,13 +214,13 @@ class ClassOutputs:
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
-        # Outside the knots, the slope is 0, and the distance may be infinite, so the two must not be multiplied.
+        # Outside the knots, the slope is 0 and the distance may be infinite, so they must not be multiplied.
         beyond = g.op("Equal", slope, 0.0)
         run = g.op("Where", beyond, 0.0, g.op("Sub", limited, start))
         return g.op("Add", g.op("Mul", slope, run), base)
 
     def _without_excess(self, probability: str) -> str:
-        """Replace isotonic probabilities that rounding made larger than 1, as scikit-learn does."""
+        """Set isotonic probabilities that rounding made larger than 1 to 1, as scikit-learn does."""
         g = self.g
         excess = g.op("And", g.op("Greater", probability, 1.0), g.op("LessOrEqual", probability, 1.0 + MAX_EXCESS))
         return g.op("Where", excess, 1.0, probability)
@@ -258,7 +258,7 @@ class ClassOutputs:
         return g.op("Min", *ends), g.op("Max", *ends)
 
     def _normalized_interval(self, low: str, high: str) -> tuple[str, str]:
-        """Return bounds on x_c / sum(x) for all x between `low` and `high`, widened for rounding and underflow."""
+        """Return bounds on x_c / sum(x) for all x between `low` and `high`, widened to cover rounding and underflow."""
         g = self.g
         low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
         high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
@@ -267,13 +267,13 @@ class ClassOutputs:
         return least, most
 
     def _sum_of_others(self, numbers: str) -> str:
-        """Sum the numbers of all other classes directly, because a subtraction from the total may cancel digits."""
+        """Sum the values of all other classes directly, because subtracting from the total may cancel digits."""
         g, axis = self.g, np.array(1, np.int64)
         before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
         return g.op("Add", before, after)
 
     def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
-        """Run the second method of Wu, Lin and Weng (JMLR 2004), as LIBSVM implements it, until each row converges."""
+        """Run the second method of Wu, Lin and Weng (JMLR 2004), as implemented in LIBSVM, until each row converges."""
         g, k = self.g, self.n_classes
         share = self._sigmoid(self.known.values, sigmoids.prob_a[np.newaxis], sigmoids.prob_b[np.newaxis])
         share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
@@ -341,7 +341,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Return positions of labels, shape (n_rows,), given the value or probability of the label with the threshold."""
+    """Return label indices, shape (n_rows,), given the value or probability of the label with the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label
@@ -349,7 +349,7 @@ def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
 
 
 def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
-    """Return whether all numbers from `low` to `high` are on the same side of the threshold, shape (n_rows,)."""
+    """Return whether all values from `low` to `high` are on the same side of the threshold, shape (n_rows,)."""
     assert outputs.threshold is not None
     reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
     misses = g.op("Less", high, outputs.threshold - slack)
@@ -359,7 +359,7 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 class TargetOutputs:
     """Labels of several targets, one member per target; a regression contributes the signs of all its values.
 
-    `positions` locates the labels of each member among the ensemble's labels.
+    The array given with each member contains its labels' indices among the ensemble's.
     """
 
     def __init__(
@@ -368,7 +368,7 @@ class TargetOutputs:
         self.g, self.members = g, members
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows, n_targets)."""
+        """Return the indices of the predicted labels, shape (n_rows, n_targets)."""
         g, columns = self.g, []
         for member, positions in self.members:
             if isinstance(member, KnownValues):
@@ -396,13 +396,13 @@ class VoteOutputs:
         self.g, self.n_classes, self.members = g, n_classes, members
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows,)."""
+        """Return the indices of the predicted labels, shape (n_rows,)."""
         g = self.g
         sums = [g.op("Gather", weights.T, member.predicted()) for member, weights in self.members]
         return g.op("ArgMax", g.op("Sum", *sums), axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Return whether the bounds prove the class of each row, shape (n_rows,).
+        """Return whether the bounds prove each row's class, shape (n_rows,).
 
         An undecided member may vote for any of its labels.
         """

@@ -1,8 +1,8 @@
-"""Graphs of polynomials, whose monomials are products of two monomials of lower degree.
+"""Graphs that evaluate polynomials, whose monomials are products of two monomials of lower degree.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
-degree 0 to t, the heads are all monomials of degree 0 to h, with h + t = D and h <= t. A monomial u_a u_b ... u_c, a <=
-b <= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any other
+degree 0 to t, the heads are all monomials of degree 0 to h, h + t = D, and h <= t. A monomial u_a u_b ... u_c, a <= b
+<= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any other
 monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for degree 2
 the product is (1, u)' C (1, u).
 """
@@ -28,7 +28,7 @@ class Monomials:
 
 
 def split(degree: int) -> tuple[int, int]:
-    """Return the degrees of the heads and of the tails."""
+    """Return the maximum degrees of the heads and the tails."""
     return degree // 2, degree - degree // 2
 
 
@@ -38,13 +38,13 @@ def count_up_to(n_features: int, degree: int) -> int:
 
 
 def rounding_path(n_features: int, degree: int) -> float:
-    """Return the maximum number of roundings of a product in the polynomial, for any order of summation."""
+    """Return the maximum number of roundings that affect a product in the polynomial, in any order of summation."""
     h, t = split(degree)
     return count_up_to(n_features, h) + count_up_to(n_features, t) + 2.0 * degree + 4.0
 
 
 def monomials(g: GraphBuilder, u: str, n_features: int, degree: int) -> Monomials:
-    """Compute heads and tails of rows."""
+    """Compute the rows' heads and tails."""
     h, t = split(degree)
     n_rows = g.op("Shape", u, start=0, end=1)
     ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
@@ -63,16 +63,16 @@ def evaluate(
     of_rows: Monomials,
     matrix: str,  # matrices C, shape (n_polynomials, n_tails, n_heads), float64
 ) -> str:
-    """Evaluate polynomials, shape (n_rows, n_polynomials)."""
+    """Evaluate polynomials; the result has shape (n_rows, n_polynomials)."""
     products = g.op("Mul", g.op("MatMul", of_rows.tails, matrix), of_rows.heads)
     return g.op("Transpose", g.rows_sum(products, axis=2), perm=[1, 0])
 
 
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return positions of the coefficients of tail-head pairs in packed coefficients, shape (n_tails, n_heads).
+    """Return the index of each tail-head pair's packed coefficient, shape (n_tails, n_heads).
 
-    Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant get the
-    position after the last coefficient, where a zero is stored.
+    Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant have the
+    index after the last coefficient's, where a zero is stored.
     """
     h, t = split(degree)
     head_starts, tail_starts = (
@@ -104,7 +104,7 @@ def _lexicographic(n_features: int, degree: int) -> IntArray:
 
 
 def _rank(variables: IntArray, n_features: int) -> IntArray:
-    """Return the positions of monomials in the order of `_lexicographic`."""
+    """Return the indices of monomials in the order of `_lexicographic`."""
     degree = variables.shape[1]
     position = np.zeros(len(variables), np.int64)
     previous = np.zeros(len(variables), np.int64)

@@ -1,10 +1,11 @@
-"""Graphs of input maps, which transform raw rows to mapped rows, with bounds on float64 errors.
+"""Graphs of input maps, which transform raw rows into mapped rows and bound the float64 errors.
 
-A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/ops, which derives the
+A graph performs an input map's operations in the core's order (cpp/include/approxsvm/artifact/ops, which derives the
 errors). With u = 2^-53, every operation has a relative error of at most u. Errors are multiplied by |multiply / divide|
-and by the absolute values of a projection's matrix, and clipping does not increase errors. The errors used here are a
-few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the last place. A
-number that overflows or has no logarithm becomes NaN, or its error becomes infinite or NaN, so the row is not certain.
+and by the absolute values of a projection's matrix; clipping does not increase them. The errors used here are a few
+times larger, to cover any order of summation, fused operations, and logarithms with errors of up to 8 units in the last
+place. A value that overflows or has no logarithm becomes NaN, or its error becomes infinite or NaN, so the row is not
+certain.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ ROUNDING: Final = 2.0**-50
 # Bound on underflow errors, even if a runtime flushes subnormal numbers to 0.
 TINY: Final = 2.0**-1000
 
-Mapped = tuple[str, str | None]  # numbers, and bounds on their errors
+Mapped = tuple[str, str | None]  # values, and bounds on their errors
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def map_rows(
     """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # whether all bits equal the source's, even if operations are fused
+    x, error, is_source = raw, None, True  # is_source: bit-identical to the source's, even if operations are fused
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which an op before a lookup produces infinity or NaN, because the lookup may accept NaN
@@ -67,7 +68,7 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.ops:  # the kernel value of an infinite number would be 0
+    if input_map.ops:  # infinity would make the kernel value 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
@@ -77,7 +78,7 @@ def map_rows(
 
 
 def _replaced(g: GraphBuilder, op: Op, n_features: int, row: Mapped, outputs: Mapped) -> Mapped:
-    """Return a row in which the op's outputs replace the features that the op takes."""
+    """Return a row in which the op's outputs replace the features that it reads."""
     if op.n_features == n_features:
         return outputs
     ends = [np.arange(op.first), np.arange(op.end, n_features)]
@@ -111,7 +112,7 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
 
 
 def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
-    """Return a mask of the numbers that an op maps to NaN, and of each NaN that the op does not pass on."""
+    """Return a mask of an op's NaN outputs, except those that it passes on feature by feature."""
     made = g.op("IsNaN", y)
     if op.by_feature or isinstance(op, PerOutput):
         came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)
@@ -122,6 +123,6 @@ def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
 
 
 def _either(g: GraphBuilder, refused: str | None, mask: str) -> str:
-    """Add rows with any number in `mask` to the rejected rows, shape (n_rows, 1)."""
+    """Add rows with any true value in `mask` to the rejected rows, shape (n_rows, 1)."""
     now = g.op("ReduceMax", g.cast(mask, np.float64), axes=[1], keepdims=1)
     return str(now if refused is None else g.op("Max", refused, now))

@@ -1,4 +1,4 @@
-"""Export of ops, one file per kind, with the function `nodes` for ONNX and the record `ON_DEVICE` for C99 headers."""
+"""Export of ops: one file per kind, with a function `nodes` for ONNX and a record `ON_DEVICE` for C99 headers."""
 
 from importlib import import_module
 from importlib.util import find_spec

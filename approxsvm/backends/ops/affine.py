@@ -55,8 +55,7 @@ def _scaled(op: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-# Parts of an affine op in the order of operations, with the bit of each part in exported/ops.h and the sizes that it
-# needs.
+# Parameters of an affine op in the order of operations, each with its bit in exported/ops.h and its macro.
 _PARTS: Final = {
     "subtract": (1, "subtracts_"),
     "multiply": (2, "multiplies_"),

@@ -11,7 +11,7 @@ from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import InverseNormal
 
-# Half-width of the central interval, and offset that is subtracted in the tails.
+# Half-width of the central interval, and the offset subtracted in the tails.
 _MIDDLE: Final = 0.425
 _TAIL: Final = 1.6
 
@@ -22,7 +22,7 @@ def nodes(g: GraphBuilder, op: InverseNormal, x: str, error: str | None, is_sour
 
 
 def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
-    """Return quantiles, and eight times the core's error bound for these quantiles."""
+    """Return quantiles, and eight times the core's error bounds for them."""
     t = g.op("Max", g.op("Min", p, g.op("Sub", np.ones(n), p)), LEAST_INVERSE_NORMAL)
     q = g.op("Sub", np.full(n, 0.5), t)
     middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", _MIDDLE**2, g.op("Mul", q, q))))

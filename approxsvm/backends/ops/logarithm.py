@@ -23,7 +23,7 @@ def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: 
 
 
 def _logarithmic(op: Logarithm, most: FloatArray) -> list[FloatArray]:
-    """Return upper bounds on the outputs: the logarithm of a float64 has absolute value at most 745."""
+    """Return bounds on x + offset and its logarithm, which is at most 745 in absolute value in float64."""
     return [most + np.abs(op.offset), np.full(op.n_outputs, 745.0)]
 
 

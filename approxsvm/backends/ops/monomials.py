@@ -1,4 +1,4 @@
-"""Export of products of features (cpp/include/approxsvm/program/ops/products.h)."""
+"""Export of feature products (cpp/include/approxsvm/program/ops/products.h)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from approxsvm.ir.ops import Monomials
 
 
 def nodes(g: GraphBuilder, op: Monomials, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Compute all products together, one factor at a time; a column of ones follows the features."""
+    """Compute all products together, one factor at a time; a column of ones is appended to the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)
     last, *others = op.factors.T[::-1]

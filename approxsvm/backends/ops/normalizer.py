@@ -12,7 +12,7 @@ from approxsvm.ir.ops import Normalizer
 
 
 def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Divide by the norm; a row whose squares overflow or underflow in float64 gets an infinite error."""
+    """Divide by the norm; if a row's squares overflow or underflow in float64, its error is infinite."""
 
     def norms(numbers: str) -> str:
         if op.norm == "l1":
@@ -30,7 +30,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
         off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
     least = g.op("Sub", length, off)
     doubtful = g.op("And", g.op("Less", least, op.least), g.op("Greater", g.op("Add", length, off), op.least / 2))
-    # Without a division, the error is the same as the error of the input.
+    # Without a division, the error equals the input's.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
     nearest = g.op("Where", divided, least, 1.0)
@@ -41,7 +41,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
 
 
 def _lost(op: Normalizer, n: int) -> float:
-    """Bound the change of the norm of n numbers due to underflow; dense rows are not divided by such small norms."""
+    """Bound the change in the norm of n values due to underflow; dense rows are not divided by such small norms."""
     if op.rows != "sparse":
         return 0.0
     return n * 2.0**-536 if op.norm == "l2" else TINY
@@ -53,7 +53,7 @@ def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
     return [sums, np.full(op.n_outputs, 1.0 + 2.0**-30)]
 
 
-# Numbers of the norms, as in program/ops/normalizer.h and, for sparse rows, in exported/ops.h.
+# Codes of the norms, as in program/ops/normalizer.h, and the flag for sparse rows in exported/ops.h.
 _NORMS: Final = {"l1": 0, "l2": 1, "max": 2}
 _SPARSE: Final = 4
 

@@ -12,7 +12,7 @@ from approxsvm.ir.ops import PiecewisePolynomial
 
 
 def nodes(g: GraphBuilder, op: PiecewisePolynomial, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Find pieces by binary search and gather coefficients; near edges, errors are finite only for source inputs."""
+    """Find pieces by binary search and gather their coefficients; near edges, errors are finite only if `is_source`."""
     picked = g.columns(x, op.source)
     piece = _piece(g, op, picked)
     starts = np.cumsum([0, *(len(pieces.origins) for pieces in op.pieces[:-1])]).astype(np.int64)
@@ -47,7 +47,7 @@ def nodes(g: GraphBuilder, op: PiecewisePolynomial, x: str, error: str | None, i
 
 
 def _piece(g: GraphBuilder, op: PiecewisePolynomial, x: str) -> str:
-    """Return the index (int64) of the piece that contains each number, and 0 for NaN."""
+    """Return the index (int64) of the piece that contains each value, or 0 for NaN."""
     n_bits = max(max(len(pieces.edges) for pieces in op.pieces).bit_length(), 1)
     size = (1 << n_bits) - 1
     below = np.full((len(op.pieces), size), np.inf)  # x >= edge is equivalent to x > the float below edge

@@ -12,7 +12,7 @@ from approxsvm.ir.ops import Power
 
 
 def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Compute powers by exp and log, with cancellation near x^p = 1; numbers outside the domain become NaN."""
+    """Compute powers by exp and log, with cancellation near x^p = 1; values outside the domain become NaN."""
     return increasing(g, lambda at: _at(g, op, at), x, error)
 
 

@@ -13,7 +13,7 @@ from approxsvm.ir.ops import Projection
 
 
 def nodes(g: GraphBuilder, op: Projection, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Multiply rows by the matrix, and their errors by the absolute values of the matrix."""
+    """Multiply rows by the matrix, and their errors by its absolute values."""
     x = g.op("Sub", x, op.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(op.matrix)), op.bias)
     path = ROUNDING * (op.n_features + 3)

@@ -1,7 +1,7 @@
 """Scale files of e1071, R's interface to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
 
-Each line has the center and the scale of a scaled column: R's `scale` subtracts the center and divides by the scale.
-The file does not name the columns, and must therefore have a line for every column. R writes 15 digits.
+Each line contains a scaled column's center and scale: R's `scale` subtracts the center and divides by the scale. The
+file does not name the columns, so it must contain a line for every column. R writes 15 digits.
 """
 
 import os
@@ -16,7 +16,7 @@ from approxsvm.ir.input_map import InputMap
 
 
 def is_scale_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins with two numbers, unlike the range files that svm-scale writes."""
+    """Return whether a file's first line consists of two numbers, unlike the range files written by svm-scale."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:
@@ -26,7 +26,7 @@ def is_scale_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
-    """Read centers and scales, shape (n_columns, 2); raise DataFormatError for a malformed line and name the line."""
+    """Read centers and scales as an array of shape (n_columns, 2); a DataFormatError names a malformed line."""
     rows = []
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -45,8 +45,8 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
     """Return the map that scales raw rows for a model with at least `n_features` columns.
 
-    Raises UnsupportedModelError if the file has fewer lines, because then some columns were not scaled, and the file
-    does not name these columns.
+    Raises UnsupportedModelError if the file has fewer lines: then some columns were not scaled, and the file does not
+    say which.
     """
     scales = read_scale_file(path)
     if len(scales) < n_features:
@@ -58,7 +58,7 @@ def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
 
 
 def target_scale(path: str | os.PathLike[str]) -> tuple[float, float]:
-    """Read the target's center and scale from the single line of the .yscale file with the same base name."""
+    """Read the target's center and scale from the single-line .yscale file with the same base name."""
     target_file = Path(path).with_suffix(".yscale")
     scales = read_scale_file(target_file)
     if len(scales) != 1:

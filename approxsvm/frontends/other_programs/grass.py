@@ -1,7 +1,7 @@
-"""Divisors of bands that GRASS GIS saves next to a model, in the file ``rescale`` of i.svm.train's signature folder.
+"""Band divisors that GRASS GIS saves next to a model, in the file ``rescale`` of i.svm.train's signature folder.
 
-Each line has the divisor of a band, in the order of the imagery group; i.svm.predict divides each cell by the divisor
-in float64. The file ``sig`` in that folder is the LIBSVM model.
+Each line contains a band's divisor, in the order of the imagery group; i.svm.predict divides each cell by it in
+float64. The file ``sig`` in that folder is the LIBSVM model.
 """
 
 import os
@@ -15,7 +15,7 @@ from approxsvm.ir.input_map import InputMap
 
 
 def is_rescale_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the first line of a file is a single number, unlike in the scale files of other programs."""
+    """Return whether a file's first line is a single number, unlike in other programs' scale files."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:
@@ -25,7 +25,7 @@ def is_rescale_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_rescale_file(path: str | os.PathLike[str]) -> FloatArray:
-    """Read the divisors, shape (n_bands,); raise DataFormatError for a malformed line and name the line."""
+    """Read the divisors as an array of shape (n_bands,); a DataFormatError names a malformed line."""
     divisors = []
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -40,7 +40,7 @@ def read_rescale_file(path: str | os.PathLike[str]) -> FloatArray:
 
 
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
-    """Return the map that divides raw cells; raise DataFormatError if the model uses more bands than the file has."""
+    """Return the map that divides raw cells; raise DataFormatError if the model uses more bands than the file lists."""
     divisors = read_rescale_file(path)
     if len(divisors) < n_features:
         raise DataFormatError(

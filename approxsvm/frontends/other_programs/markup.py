@@ -1,8 +1,8 @@
-"""Parser from XML to a tree with line numbers, for the frontends of OpenCV and PMML.
+"""Parser from XML to a tree with line numbers, for the OpenCV and PMML frontends.
 
-The parser calls expat directly. A document type declaration is rejected at its start, so no entities are expanded and
-no other files are read, and the memory is proportional to the size of the file. Documents that are nested more deeply
-than any model are also rejected, because each level takes a stack frame.
+The parser calls expat directly. A document type declaration is rejected at its start, so no entities are expanded, no
+other files are read, and memory use is proportional to the file's size. Documents nested more deeply than any model are
+also rejected, because each level uses a stack frame.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _DEEPEST = 100
 
 @dataclass(eq=False)
 class Element:
-    """XML element: `name` has no namespace prefix, and `text` is all character data directly in the element."""
+    """XML element: `name` omits the namespace prefix, and `text` is all character data directly in the element."""
 
     name: str
     attributes: dict[str, str]
@@ -35,8 +35,8 @@ class Element:
 def parse_xml(content: bytes, name: str) -> Element:
     """Parse a document and return its root element.
 
-    Raises ModelFormatError, which names the line, if the document is not well formed, declares a document type, or is
-    nested too deeply.
+    Raises ModelFormatError, naming the line, if the document is not well-formed, declares a document type, or is nested
+    too deeply.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -67,7 +67,7 @@ def parse_xml(content: bytes, name: str) -> Element:
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:  # ValueError and LookupError mean an unknown encoding
+    except (expat.ExpatError, ValueError, LookupError) as error:  # an unknown encoding raises ValueError or LookupError
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"{name}, line {parser.ErrorLineNumber}: not well-formed XML: {error}") from None

@@ -1,8 +1,8 @@
 """ONNX graphs of scalers followed by a support vector machine, as written by skl2onnx.
 
-The numbers in a graph are float32, so the graph differs from the model from which it was converted. The reference is
-the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are the labels that
-onnxruntime predicts, which are chosen by pairwise votes even if the graph returns probabilities.
+The constants in a graph are float32, so the graph differs from the model from which it was converted. The reference is
+the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are those that onnxruntime
+predicts, by pairwise votes even if the graph returns probabilities.
 """
 
 import os
@@ -24,16 +24,16 @@ from approxsvm.system.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
 _DEEPEST: Final = 100
-# Nodes after the SVM node that only change the type or container of the label.
+# Nodes after the SVM node that change only the label's type or container.
 _CONTAINERS: Final = ("Cast", "Identity", "ZipMap")
 
 
 def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     """Read a graph with one SVMClassifier or SVMRegressor; raise UnsupportedModelError for other operators.
 
-    Before the SVM node, the graph may contain Scaler, Add, Sub, Mul, Div and MatMul with constants, Clip, Concat and
-    column selection. After the SVM node, labels and probabilities must be returned unchanged; operations on the scores
-    are assumed to compute scikit-learn's scores.
+    Before the SVM node, the graph may contain Scaler, Clip, Concat, column selection, and Add, Sub, Mul, Div and MatMul
+    with constants. After it, labels and probabilities must be returned unchanged; operations on scores are assumed to
+    compute scikit-learn's scores.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
@@ -46,12 +46,12 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # In a modified file, attributes and constants may have any type and shape.
+        # In a manipulated file, attributes and constants may have any type and shape.
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
 
 
 class _Graph:
-    """Nodes and constants of a graph, keyed by the names of their outputs."""
+    """A graph's nodes and constants, keyed by the names of their outputs."""
 
     def __init__(self, onnx: Any, graph: Any, n_bytes: int) -> None:
         self.onnx, self.n_bytes = onnx, n_bytes
@@ -68,7 +68,7 @@ class _Graph:
         return {one.name: self.onnx.helper.get_attribute_value(one) for one in node.attribute}
 
     def constant(self, name: str) -> FloatArray | None:
-        """Return the numbers of a constant as float64."""
+        """Return a constant's elements as float64, or None if the graph has no constant of this name."""
         tensor = self.constants.get(name)
         if tensor is None:
             return None
@@ -77,7 +77,7 @@ class _Graph:
         return np.asarray(self.onnx.numpy_helper.to_array(tensor)).astype(np.float64)
 
     def columns(self) -> dict[str, range]:
-        """Return the raw columns of each graph input, in the order of the inputs."""
+        """Return each graph input's range of raw columns, in input order."""
         by_input, first = {}, 0
         for name, value in self.inputs.items():
             sizes = value.type.tensor_type.shape.dim
@@ -191,9 +191,9 @@ def _classifier(graph: _Graph, node: Any, attributes: Mapping[str, Any], common:
 
 
 def _changes(graph: _Graph, machine: Any, output: int) -> set[str]:
-    """Return the operations on an output of the SVM node, except conversions of types and containers."""
+    """Return the operations applied to an output of the SVM node, except conversions of type or container."""
     names, operations = set(machine.output[output : output + 1]), set()
-    for node in graph.nodes:  # ONNX requires that nodes are sorted
+    for node in graph.nodes:  # ONNX requires nodes in topological order
         if names & set(node.input):
             operations.add(str(node.op_type))
             names |= set(node.output)
@@ -206,7 +206,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of tensors before the SVM node; each map is built once."""
+    """Input maps of the tensors before the SVM node; each is built once."""
 
     graph: _Graph
     columns: Mapping[str, range]
@@ -254,7 +254,7 @@ class _Maps:
 
 
 def _row(values: FloatArray) -> FloatArray:
-    """Return one number for each column, or one number for all columns."""
+    """Return one value per column, or a single value for all columns."""
     if values.ndim > 2 or (values.ndim == 2 and values.shape[0] != 1):
         raise UnsupportedModelError(f"a constant of shape {values.shape} is not a row")
     return values.reshape(-1)

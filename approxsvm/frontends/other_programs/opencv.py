@@ -1,4 +1,4 @@
-"""Models that OpenCV's `ml::SVM::save` writes: XML, YAML or JSON files, optionally compressed by gzip."""
+"""Models written by OpenCV's `ml::SVM::save`: XML, YAML or JSON files, optionally compressed with gzip."""
 
 import os
 from pathlib import Path
@@ -22,13 +22,13 @@ _TASKS: Final[dict[str, Task]] = {
 
 
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
+    """Read a model written by ``cv2.ml.SVM.save``; errors name the line or field.
 
-    Labels are the labels that OpenCV predicts: a sum above 0 is a vote for the first class of a pair, and the first of
-    the classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A
-    one-class model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
+    Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of its pair, and the first of the
+    classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A one-class
+    model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
 
-    OpenCV computes kernels in float32; the reference evaluates the numbers in the file in exact arithmetic.
+    OpenCV computes kernels in float32; the reference uses the values in the file and exact arithmetic.
     """
     name = os.fspath(path)
     content = Path(path).read_bytes()
@@ -50,7 +50,7 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     where = f"{fields.where}.support_vectors"
     decimals = np.array([as_numbers(row, n_features, f"{where}[{k}]") for k, row in enumerate(rows)])
     with np.errstate(over="ignore"):
-        support_vectors = decimals.astype(np.float32).astype(np.float64)  # OpenCV writes nine digits of a float32
+        support_vectors = decimals.astype(np.float32).astype(np.float64)  # OpenCV writes a float32 with nine digits
     functions = [
         Fields.of(item, f"{fields.where}.decision_functions[{k}]")
         for k, item in enumerate(fields.items("decision_functions"))
@@ -76,7 +76,7 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
 
 
 def _model_in(root: Any, name: str) -> Fields:
-    """Return the model's fields: the root of the storage (`svm.write(fs)`), or a field named by the user's program."""
+    """Return the model's fields: the storage's root (`svm.write(fs)`), or a field that the user's program has named."""
     if isinstance(root, dict) and ("svmType" in root or "svm_type" in root):
         return Fields(root, name)
     for key, value in (root if isinstance(root, dict) else {}).items():

@@ -1,4 +1,4 @@
-"""Parser of FileStorage files of OpenCV (XML, JSON, and OpenCV's subset of YAML) to dicts, lists and strings.
+"""Parser from OpenCV's FileStorage files (XML, JSON, and its subset of YAML) to dicts, lists and strings.
 
 Numbers remain strings until a frontend requests them by name from `Fields`.
 """
@@ -18,7 +18,7 @@ from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.ir.compensated import FloatArray
 
 _DEEPEST: Final = 100
-_MOST_TIMES_GZIP: Final = 100  # maximum ratio of sizes; gzip compresses numbers in text only to about a third
+_MOST_TIMES_GZIP: Final = 100  # maximum compression ratio; gzip compresses decimal text only to about a third
 _FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*(?:"|$)|[^\s\[\]{},"][^\[\]{},"]*')
 _KEY: Final = re.compile(r'("[^"]*"|[^\s:\[\]{},"#][^:]*):(?=\s|$|[\[{"])\s*')
 _TAG: Final = re.compile(r"!!?\S*\s*")
@@ -27,7 +27,7 @@ _TAG: Final = re.compile(r"!!?\S*\s*")
 def gunzipped(content: bytes, name: str) -> bytes:
     """Decompress a gzip file.
 
-    Raises ModelFormatError if the file is damaged, or if its content is more than 100 times as large as the file.
+    Raises ModelFormatError if the file is damaged, or its contents are more than 100 times as large as the file.
     """
     limit = _MOST_TIMES_GZIP * len(content)
     stream = zlib.decompressobj(wbits=31)
@@ -42,9 +42,9 @@ def gunzipped(content: bytes, name: str) -> bytes:
 
 
 def parse_storage(content: bytes, name: str) -> Any:
-    """Parse the content of a FileStorage file and return its root.
+    """Parse the contents of a FileStorage file and return its root.
 
-    Raises ModelFormatError, which names the line, if the text is malformed.
+    Raises ModelFormatError if the text is malformed.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     text = content.lstrip()
@@ -61,7 +61,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return a dict of fields; reject duplicate names, because OpenCV takes the first, and other readers the last."""
+    """Return a dict of fields; reject duplicate names, because OpenCV uses the first and other readers use the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -82,20 +82,20 @@ def _from_element(element: Element, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Fields:
-    """Mapping in a FileStorage file, with access to fields by name and type; `where` appears in error messages."""
+    """Mapping in a FileStorage file, with access to its fields by name and type; `where` appears in error messages."""
 
     values: dict[str, Any]
     where: str
 
     @classmethod
     def of(cls, value: Any, where: str) -> "Fields":
-        """Return the fields of a value, which must be a mapping."""
+        """Return a value as fields; it must be a mapping."""
         if not isinstance(value, dict):
             raise ModelFormatError(f"{where}: expected a mapping of fields, got {_describe(value)}")
         return cls(value, where)
 
     def text(self, *names: str) -> str:
-        """Return the string in the first of these fields that exists."""
+        """Return the text of the first existing field among `names`."""
         value = self._get(*names)
         if isinstance(value, (dict, list)):
             raise ModelFormatError(f"{self.where}.{names[0]}: expected a text, got {_describe(value)}")
@@ -135,7 +135,7 @@ class Fields:
 
 
 def as_numbers(value: Any, n: int, where: str) -> FloatArray:
-    """Convert a list to `n` finite numbers; a single number need not be in a list."""
+    """Convert a list to `n` finite numbers; if `n` is 1, the number itself is also accepted."""
     items = value if isinstance(value, list) else [value]
     if len(items) != n:
         raise ModelFormatError(f"{where}: {len(items)} numbers, expected {n}")
@@ -155,7 +155,7 @@ def _describe(value: Any) -> str:
 
 
 class _Yaml:
-    """Parser of YAML with indented mappings and sequences, flow collections in brackets, and scalars; skips tags."""
+    """Parser for YAML with indented mappings and sequences, flow collections in brackets, and scalars; skips tags."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
@@ -189,7 +189,7 @@ class _Yaml:
                 raise self._error("a list item among fields, or a field among list items")
             if is_list:
                 rest = content[1:].lstrip()
-                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping that begins on the line of its list item
+                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping that begins on its list item's line
                     inner = indent + len(content) - len(rest)
                     self.lines[self.at] = (number, inner, rest)
                     collection.append(self._block(inner, depth + 1))
@@ -224,7 +224,7 @@ class _Yaml:
         return ""
 
     def _flow(self, rest: str) -> Any:
-        """Parse a list or mapping in brackets, which may extend over several lines."""
+        """Parse a bracketed list or mapping, which may span several lines."""
         root: list[Any] = []
         stack: list[tuple[Any, str]] = [(root, "")]  # unclosed collections, with their closing brackets
         keys: list[str] = [""]

@@ -1,4 +1,4 @@
-"""Support vector machines in PMML 4.0 to 4.4, as defined by the standard, and as written by JPMML and R's pmml.
+"""Support vector machines in PMML 4.0 to 4.4, as defined by the standard and as written by JPMML and R's pmml.
 
 According to the standard, a value below the threshold means the class targetCategory, and any other value means
 alternateTargetCategory. The standard does not say which class wins if votes are tied, and programs differ. In this
@@ -25,11 +25,11 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 
-# Maximum number of values in vectors whose zeros a file may omit: a gigabyte of float64.
+# Maximum number of elements of all vectors, if some of them are sparse: a gigabyte of float64.
 _MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
-# Functions of Apply on a field and a constant, with the corresponding parts of an affine step.
+# Functions in Apply elements with a field and a constant, and the corresponding parameters of an affine step.
 _OPERATIONS: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _ORDER: Final = ("subtract", "multiply", "divide", "add")
 
@@ -37,8 +37,8 @@ _ORDER: Final = ("subtract", "multiply", "divide", "add")
 def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
     """Read a SupportVectorMachineModel whose derived fields scale raw fields; errors name the line.
 
-    Raw columns are the active numeric fields of the mining schema, in its order and with its names. A regression that
-    was converted from scikit-learn's OneClassSVM predicts the labels 1 and -1, like the converter's output fields.
+    Raw columns are the mining schema's active numeric fields, in its order and with its names. A regression converted
+    from scikit-learn's OneClassSVM predicts the labels 1 and -1, like the converter's output fields.
     """
     name = os.fspath(path)
     root = parse_xml(Path(path).read_bytes(), name)
@@ -51,14 +51,14 @@ def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
 
 @dataclass(frozen=True, eq=False)
 class _Machine:
-    """SupportVectorMachine element: the positions of its vectors, its coefficients, and its intercept."""
+    """SupportVectorMachine element: the indices of its vectors, its coefficients, and its intercept."""
 
     element: Element
     terms: PairTerms
 
 
 class _Reader:
-    """Reader of one model in a file; the methods check that required elements exist."""
+    """Reader of one model in a file; its methods check that required elements exist."""
 
     def __init__(self, name: str, root: Element, model: Element) -> None:
         self.name, self.root, self.model = name, root, model
@@ -120,7 +120,7 @@ class _Reader:
         return values
 
     def schema(self) -> tuple[str | None, dict[str, int]]:
-        """Return the target's name, and the column number of each numeric field by its name."""
+        """Return the target's name, and the column index of each numeric field by name."""
         target: str | None = None
         raw: dict[str, int] = {}
         for field in self.needed(self.model, "MiningSchema").all("MiningField"):
@@ -250,7 +250,7 @@ class _Reader:
         names = self.classes(machines, target)
         if len(names) == 2 and len(machines) == 1:
             first = self.attribute(machines[0].element, "targetCategory")
-            names.sort(key=lambda name: name != first)  # in this case, a value of 0 means the other class
+            names.sort(key=lambda name: name != first)  # in this case, a value of 0 means the second class
         by_pair: dict[tuple[int, int], tuple[PairTerms, float]] = {}
         for machine in machines:
             low, high = self.pair_of(machine.element, names)
@@ -300,7 +300,7 @@ class _Reader:
         raise self.error(element, "SupportVectorMachine has no attribute alternateTargetCategory")
 
     def pair_of(self, element: Element, names: list[str]) -> tuple[int, int]:
-        """Return the positions of the target category and the alternate target category."""
+        """Return the indices of the target category and the alternate target category."""
         target = self.attribute(element, "targetCategory")
         others = [name for name in names if name != target]
         is_known = any(k.startswith("alternate") for k in {**element.attributes, **self.model.attributes})
@@ -313,7 +313,7 @@ class _Reader:
         return names.index(target), names.index(alternate)
 
     def oriented(self, machine: _Machine, sign: float) -> tuple[PairTerms, float]:
-        """Return sign * (value - threshold) as a function, and a bound on its rounding error."""
+        """Return the function sign * (value - threshold), and a bound on its rounding error."""
         model_wide = self.number(self.model, "threshold", 0.0)
         threshold = self.number(machine.element, "threshold", model_wide)
         terms = machine.terms
@@ -322,7 +322,7 @@ class _Reader:
         return replace(terms, coef=sign * terms.coef, intercept=sign * shifted), error
 
     def labels(self, names: list[str], target: str | None) -> Any:
-        """Convert labels to the data type of the target."""
+        """Convert labels to the target's data type."""
         field = self.fields.get(target or "")
         kind = "string" if field is None else field.attributes.get("dataType", "string")
         if kind == "boolean":
@@ -338,7 +338,7 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Derivation:
-    """Input maps of single fields, built from the derivations of the fields."""
+    """Input maps of single fields, built from the fields' derivations."""
 
     reader: _Reader
     derived: Mapping[str, Element]
@@ -346,7 +346,7 @@ class _Derivation:
     names: tuple[str, ...]
 
     def field_map(self, reference: Element, depth: int) -> InputMap:
-        """Return the map for a reference to a field, which may be derived."""
+        """Return the map for a reference to a raw or derived field."""
         name = self.reader.attribute(reference, "field")
         if depth > _DEEPEST:
             raise self.reader.error(reference, f"the field {name!r} is derived from itself, or through too many others")
@@ -392,7 +392,7 @@ class _Derivation:
         )
 
     def applied(self, element: Element, depth: int) -> InputMap:
-        """Fold a chain of operations with constants into the fewest affine steps that keep the order of operations."""
+        """Fold a chain of operations with constants into as few affine steps as their order allows."""
         chain: list[tuple[str, float]] = []
         inner = element
         while inner.name == "Apply":
@@ -409,7 +409,7 @@ class _Derivation:
         return map_.then_affine(**parts)
 
     def operation(self, element: Element) -> tuple[list[tuple[str, float]], Element]:
-        """Return the parts of affine steps for an operation, and the element to which the operation is applied."""
+        """Return an operation's affine parameters, and the element to which it is applied."""
         function = self.reader.attribute(element, "function")
         inside = [child for child in element.children if child.name != "Extension"]
         constants = [child.name == "Constant" for child in inside]

@@ -1,4 +1,4 @@
-"""Loader of estimators in skops files, whose types can be listed before any object is created."""
+"""Loader of estimators from skops files, whose types can be listed before any object is created."""
 
 import os
 import zipfile
@@ -9,21 +9,21 @@ from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelE
 from approxsvm.system.packages import import_package
 
 _SHOWN = 10
-# The maximum size in memory is the larger of `_MOST_BYTES` and `_MOST_TIMES` times the size of the file.
+# The maximum size in memory is the larger of `_MOST_BYTES` and `_MOST_TIMES` times the file's size.
 _MOST_BYTES = 1 << 30
 _MOST_TIMES = 100
 
 
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
-    """Load the estimator in a skops file.
+    """Load the estimator from a skops file.
 
-    `trust` lists names of types, as in the error message, to trust in addition to the types that skops trusts; True
-    means all types in the file. A file is also rejected if its content is larger than a gigabyte and more than 100
-    times as large as the file.
+    `trust` lists the names of types, as in the error message, to trust in addition to those that skops trusts; True
+    means all types in the file. A file is also rejected if its contents exceed a gigabyte and are more than 100 times
+    as large as the file.
     """
     io = import_package("skops.io", "skops", "reading files of skops")
     name = os.fspath(path)
-    # A string is one name; without the set, `in` would match any substring.
+    # A string is a single name; without the set, `in` would match any substring.
     trusted_names = set() if isinstance(trust, bool) else {trust} if isinstance(trust, str) else set(trust)
     try:
         _check_size(name)
@@ -45,7 +45,7 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
 
 
 def _check_size(name: str) -> None:
-    """Reject an archive whose content would be too large, for example only zeros, before the content is read."""
+    """Reject an archive whose contents would be too large (for example, only zeros) before they are read."""
     with zipfile.ZipFile(name) as archive:
         total = sum(member.file_size for member in archive.infolist())
     stored = os.path.getsize(name)

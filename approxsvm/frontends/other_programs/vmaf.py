@@ -1,9 +1,9 @@
-"""Models of VMAF, a measure of video quality: the text of a LIBSVM NU_SVR in JSON, with the scales of the features.
+"""Models of VMAF, a video quality metric: the text of a LIBSVM NU_SVR in JSON, with feature scales.
 
-With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the value of the SVR at the
-numbers slopes[j] x_j + intercepts[j] for j = 1, 2, ... Later steps of libvmaf are not part of the model: libvmaf clips
-scores to score_clip, and transforms scores by score_transform if the caller sets enable_transform. Clipping never
-increases the distance between two numbers, so a bound on a score also holds after clipping.
+With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the SVR's value at the features
+slopes[j] x_j + intercepts[j], j = 1, 2, ... Later steps of libvmaf are not part of the model: libvmaf clips scores to
+score_clip, and applies score_transform to them if the caller sets enable_transform. Clipping never increases the
+distance between two numbers, so an error bound for a score also holds after clipping.
 """
 
 import json
@@ -24,15 +24,15 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs
 
-# The type of a bootstrap model only records its training; all these types predict in the same way.
+# A bootstrap model's type only records its training; models of all these types predict in the same way.
 _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a VMAF model from JSON; the result predicts scores before clipping. Errors name the field.
+    """Read a VMAF model from JSON; the result predicts unclipped scores. Errors name the field.
 
-    Raises UnsupportedModelError if the file contains several models, contains another type of model, or enables a
-    transform of scores.
+    Raises UnsupportedModelError if the file contains several models or a model of another type, or enables a score
+    transform.
     """
     name = os.fspath(path)
     try:
@@ -109,7 +109,7 @@ def _numbers(value: Any, n: int, where: str) -> FloatArray:
 
 
 def _machine(text: Any, where: str, n_features: int) -> KernelModel:
-    """Parse the LIBSVM text of the SVR from a temporary file, because the parser reads only files."""
+    """Parse the SVR's LIBSVM text from a temporary file, because the parser reads only files."""
     if not isinstance(text, str):
         raise ModelFormatError(f"{where}: expected the text of a LIBSVM model")
     with tempfile.TemporaryDirectory() as folder:

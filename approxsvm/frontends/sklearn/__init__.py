@@ -1,4 +1,4 @@
-"""Frontend for fitted estimators, whose classes are recognised by `known_types` without importing any library."""
+"""Frontend for fitted estimators; `known_types` recognises their classes without importing any library."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from approxsvm.ir.outputs import SignAlone
 from approxsvm.ir.single_model import SingleModel
 
 _SEARCHES: Final = tuple(known.name for known in KNOWN if known.role == "search")
-# Wrappers whose predictions are exactly the predictions of the inner estimator.
+# Wrappers that predict exactly as the inner estimator does.
 _TRANSPARENT: Final = (*_SEARCHES, "FrozenEstimator", "SelfTrainingClassifier")
 # Wrappers that use the inner estimator's labels if it has no probabilities.
 _USING_LABELS: Final = (
@@ -31,7 +31,7 @@ _USING_LABELS: Final = (
 
 
 def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """Return a reader for wrappers that use inner scores or probabilities; it rejects members without such outputs."""
+    """Return a reader for wrappers that use inner scores or probabilities; it rejects members that lack them."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:
@@ -50,7 +50,7 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads the inner estimators.
+# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads these.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
@@ -68,11 +68,11 @@ _AROUND: Final = {
 
 
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
-    """Read a fitted estimator: a kernel machine, a pipeline that ends in a kernel machine, or an estimator around one.
+    """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator that wraps one.
 
-    Raises scikit-learn's NotFittedError if the estimator has not been fitted, UnsupportedModelError if the class is
-    unknown, a subclass overrides methods, or the kernel is not supported, and ModelFormatError if fitted attributes
-    contradict each other.
+    Raises scikit-learn's NotFittedError if the estimator has not been fitted, UnsupportedModelError if its class is
+    unknown, a subclass overrides methods, or the kernel is unsupported, and ModelFormatError if fitted attributes are
+    inconsistent.
     """
     with support_vector_machines.reporting_edits(estimator):
         model = _read(estimator)

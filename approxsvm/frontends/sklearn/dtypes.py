@@ -1,11 +1,11 @@
-"""Analysis of the dtypes in which scikit-learn's steps take, compute and return rows.
+"""Analysis of the dtypes in which scikit-learn steps receive, compute and return rows.
 
 The compiled map (ir/input_map.py) transforms float64 rows as the source does. This module traces float64 rows, and rows
-of every other kind (frames/dtypes.py), through the objects of the source. A source is rejected if one of its steps
-returns float32 or integers for float64 rows, because later steps would then compute with lower precision than float64.
-The effects on rows of other kinds are stored in the artifact for prediction.
+of every other dtype kind (frames/dtypes.py), through the source's objects. A source is rejected if, for float64 rows, a
+step would not compute in float64 because an earlier step returns float32 or integers. The effects on rows of other
+kinds are stored in the artifact for use at prediction time.
 
-The analysis is separate from the readers, because no map depends on dtypes, and wrappers build their models in many
+The analysis is separate from the readers because no map depends on dtypes, and wrappers build their models in many
 ways.
 """
 
@@ -37,27 +37,27 @@ from approxsvm.frontends.sklearn.steps.dtype_rules import (
 from approxsvm.frontends.sklearn.support_vector_machines import is_dropped
 
 _PLAIN: Final = "float64"
-# Dtypes of raw rows by kind. All other dtypes of the same kind lose no more precision than the dtypes in this table.
+# Dtypes of raw rows by kind. Other dtypes of the same kind lose no more precision than those in this table.
 _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
     _PLAIN: (F64,),
     FLOAT32: (F32,),
     "float16": (np.dtype(np.float16),),
-    "small": (np.dtype(np.int8), np.dtype(np.int16)),  # int16 combined with float16 is float32
+    "small": (np.dtype(np.int8), np.dtype(np.int16)),  # combining int16 and float16 gives float32
     "integer": (np.dtype(np.int64),),
     "bool": (np.dtype(bool),),
     "small_unsigned": (np.dtype(np.uint8), np.dtype(np.uint16)),
     "unsigned": (np.dtype(np.uint64),),
     NO_NUMBER: (OBJECT,),
 }
-# Before NumPy 2, an operation of float32 numbers with a single float64 number is computed in float32.
+# Before NumPy 2, operations between a float32 array and a float64 scalar are computed in float32.
 _SCALARS_WIDEN: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == F64
 
 
 def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> RowDtypes:
-    """Find the effects of each dtype of rows on the predictions of a fitted estimator that has been read.
+    """Find the effect of each row dtype on the predictions of a fitted estimator that has already been read.
 
-    `given` is the dtype of the rows that a vectorizer before the estimator returns. Raises UnsupportedModelError if a
-    step computes with lower precision than float64 although raw rows are float64.
+    `given` is the dtype of the rows returned by a vectorizer before the estimator. Raises UnsupportedModelError if a
+    step computes in lower precision than float64 although the raw rows are float64.
     """
     findings = _Findings()
     raw = {**_RAW, _PLAIN: (np.dtype(given),)}
@@ -71,31 +71,31 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     )
 
 
-_Arriving = Mapping[DType, str]  # possible dtypes of rows, with the step that produced each dtype
+_Arriving = Mapping[DType, str]  # possible row dtypes, each with the step that produced it
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Possible dtypes of the rows that a step gets, by the kind of raw rows."""
+    """Possible dtypes of a step's input rows, by the kind of raw rows."""
 
     dtypes: Mapping[str, _Arriving]
     columns: npt.NDArray[np.intp]  # raw columns from which the features are computed
-    is_raw: bool  # whether the rows are unchanged columns of the raw rows, which may be a data frame
+    is_raw: bool  # True if the rows are unchanged columns of the raw rows, which may be a data frame
 
 
-_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first step, and the columns of each step
+_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first such step, and the columns of every one
 
 
 @dataclass
 class _Findings:
-    """Steps that do not compute in float64, by kind of raw rows: the first step, and the raw columns of all steps."""
+    """Steps that do not compute in float64, by kind of raw rows: the first of them, and all their raw columns."""
 
     refused: dict[str, _Noted] = field(default_factory=dict)
     rounded: _Noted | None = None
     by_column: bool = False
 
     def add(self, kind: str, computes: DType, is_op: bool, words: str, giver: str, rows: _Rows) -> None:
-        """Record a step that does not compute in float64; raise UnsupportedModelError if raw rows are float64."""
+        """Record a step that does not compute in float64; raise UnsupportedModelError if the raw rows are float64."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
                 f"{words} would compute in {computes.name}, which {giver} returns: refit with dtype=np.float64 there"
@@ -107,18 +107,18 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step that requires the rejection of a kind of rows."""
+        """Record a step that requires a kind of rows to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:
-        """Convert a record to an Effect, with column positions if the effect depends on columns."""
+        """Convert a record to an Effect, with column indices if the effect depends on the column."""
         words, columns = noted
         matter = self.by_column or kind in (NO_NUMBER, NOT_NONE)
         return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if matter else None)
 
 
 def _check_missing(refused: Mapping[str, Effect]) -> None:
-    """Raise UnsupportedModelError if steps disagree on whether None or NaN is the missing value of a column."""
+    """Raise UnsupportedModelError if steps disagree on whether None or NaN is a column's missing value."""
     if NO_NUMBER in refused and NOT_NONE in refused:
         of_nan, of_none = refused[NO_NUMBER], refused[NOT_NONE]
         for column in sorted({*(of_nan.columns or ())} & {*(of_none.columns or ())}):
@@ -129,7 +129,7 @@ def _check_missing(refused: Mapping[str, Effect]) -> None:
 
 
 def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
-    """Return the rows after a step or an estimator, whose inner estimators get the same rows."""
+    """Return the rows after a step or an estimator; an estimator's inner estimators receive the same rows."""
     if step is None or isinstance(step, str):  # "passthrough" or "drop"
         return rows
     known = recognise(step)
@@ -164,7 +164,7 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
 
 
 def _narrows_values(step: Any) -> bool:
-    """Return whether a OneVsRestClassifier compares members' longdouble values with float64 maxima."""
+    """Return whether a OneVsRestClassifier compares its members' longdouble values with float64 maxima."""
     if step.multilabel_ or len(step.classes_) == 2:
         return False
     last = [member[-1] if name_of(member) == "Pipeline" else member for member in step.estimators_]
@@ -199,19 +199,19 @@ def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: s
         findings.refuse(raw, words, rows)
     is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
-        findings.by_column = True  # such a step maps each column of a data frame separately, and returns a data frame
+        findings.by_column = True  # such a step maps a data frame's columns separately, and returns a data frame
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
 
 
 def _note_objects(step: Any, words: str, rows: _Rows, findings: _Findings) -> None:
-    """Record columns in which a step distinguishes None from NaN, because the step gets objects without conversion."""
+    """Record the columns in which a step distinguishes None from NaN because it receives unconverted objects."""
     if not hasattr(step, "categories_"):
         findings.refuse(NO_NUMBER, words, rows)
         return
     for j, given in enumerate(step.categories_):
         categories = np.asarray(given).tolist()
         if any(isinstance(category, str) for category in categories):
-            continue  # the column contains codes, which distinguish None from NaN
+            continue  # such a column contains codes, which distinguish None from NaN
         own = replace(rows, columns=rows.columns[[j]]) if rows.is_raw else rows
         if any(map(is_nan, categories)):
             findings.refuse(NO_NUMBER, words, own)
@@ -247,7 +247,7 @@ def _side_by_side(step: Any, kind: str, rows: _Rows, findings: _Findings, name: 
 
 
 def _common(some: _Arriving, others: _Arriving) -> _Arriving:
-    """Return the common dtypes to which NumPy and SciPy convert concatenated parts."""
+    """Return the common dtypes to which NumPy and SciPy convert concatenated blocks of columns."""
     common: dict[DType, str] = {}
     for (a, giver), (b, other) in product(some.items(), others.items()):
         dtype = np.result_type(a, b)
@@ -256,7 +256,7 @@ def _common(some: _Arriving, others: _Arriving) -> _Arriving:
 
 
 def _column_dtypes(some: _Arriving, others: _Arriving) -> _Arriving:
-    """Return the dtypes of a data frame's columns; the next step may take columns separately or together."""
+    """Return the dtypes of a data frame's columns; the next step may read them separately or together."""
     return {**some, **others, **_common(some, others)}
 
 
@@ -269,19 +269,19 @@ def _gives_frames(step: Any) -> bool:
 
 
 def _steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return all steps of a pipeline except imbalanced-learn's samplers, which are skipped during prediction."""
+    """Return all steps of a pipeline except imbalanced-learn samplers, which are skipped during prediction."""
     is_sampling = recognise(pipeline).library == "imblearn"  # type: ignore[union-attr]  # it is a pipeline
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Classes that first convert a data frame to an array.
+# Classes that begin by converting data frames to arrays.
 _CONVERTING_FRAMES: Final = frozenset(
     (
         *("BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
         *("OneVsOneClassifier", "SelfTrainingClassifier"),
     )
 )
-# Models that compute in float64 for every dtype of rows.
+# Models that compute in float64 for rows of any dtype.
 _IN_FLOAT64: Final = frozenset(("KernelDensity", "NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR", "_ConstantPredictor"))
 
 
@@ -296,7 +296,7 @@ def _words(step: Any, name: str) -> str:
 
 
 def _weighted(weight: int | float) -> Rule:
-    """Make a rule for products with a transformer's weight in NumPy's result dtype; integer products may overflow."""
+    """Make a rule for products with a transformer's weight, in NumPy's result dtype; integer products may overflow."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         try:
@@ -312,7 +312,7 @@ def _weighted(weight: int | float) -> Rule:
 
 
 def _kernel_of(rows: str) -> Rule:
-    """Make a rule for kernels, which are computed in float32 if rows and fitted rows are float32."""
+    """Make a rule for kernels, which are computed in float32 if both the rows and the fitted rows are float32."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         side_dtype = np.dtype(host_array(getattr(step, rows)).dtype)
@@ -322,11 +322,11 @@ def _kernel_of(rows: str) -> Rule:
 
 
 def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
-    """Divide rows by length scales, which are float64."""
+    """Apply the rule for division by the length scales, which are float64."""
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules for models and feature maps; the rule for a step is in the record of the step's class.
+# Rules for models and feature maps; a step's rule is in its class's record.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),
@@ -339,5 +339,5 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 
 def rule_of(known: Known) -> Rule | None:
-    """Return the rule for a class; None if the class computes in float64, or only passes rows on."""
+    """Return the rule for a class, or None if neither `_RULES` nor its record contains one."""
     return _RULES.get(known.name, known.step.rule)

@@ -1,4 +1,4 @@
-"""Feature maps before a linear model: our TaylorFeatures, samplers, and maps that cannot be compiled."""
+"""Feature maps before a linear model: our TaylorFeatures, the samplers, and maps that cannot be compiled."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map",
 def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
     """Read a feature map and a linear model; the reference is features @ coef_.T + intercept_ in exact arithmetic.
 
-    Raises UnsupportedModelError unless the map is RBFSampler, SkewedChi2Sampler, or TaylorFeatures of a degree up to 6.
+    Raises UnsupportedModelError unless the map is RBFSampler, SkewedChi2Sampler, or TaylorFeatures of degree at most 6.
     """
     kind = name_of(step)
     if kind == "TaylorFeatures":
@@ -37,7 +37,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
 
 
 def own_map(step: Any) -> InputMap | None:
-    """Return the map of rows before the multiplication by frequencies: log(x + skewedness) for SkewedChi2Sampler."""
+    """Return the map applied before the multiplication by frequencies: log(x + skewedness) for SkewedChi2Sampler."""
     if name_of(step) != "SkewedChi2Sampler":
         return None
     n = len(step.random_weights_)
@@ -47,7 +47,7 @@ def own_map(step: Any) -> InputMap | None:
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
     """Read n random Fourier features, sqrt(2 / n) cos(z @ random_weights_ + random_offset_).
 
-    Here z is x, or log(x + skewedness).
+    Here, z is x for RBFSampler, and log(x + skewedness) for SkewedChi2Sampler.
     """
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
     phases = np.asarray(step.random_offset_, dtype=np.float64)
@@ -68,7 +68,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         feature_names=feature_names(step),
         input_map=own_map(step),
         outputs=parts.outputs,
-        # The quotient, the root and the product add 2.5 roundings to the error. Cosines are at most 1.
+        # The quotient, square root and product add at most 2.5 roundings to the error. Cosines are at most 1.
         value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,
     )
 

@@ -1,4 +1,4 @@
-"""Mean predictions of scikit-learn's Gaussian processes, which are sums of kernels."""
+"""Mean predictions of scikit-learn's Gaussian processes, which are kernel sums."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ CLASSIFIERS: Final = ("GaussianProcessClassifier", _LAPLACE)
 
 
 def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
-    """Read the mean prediction of a fitted GaussianProcessRegressor, one model for each target.
+    """Read the mean prediction of a fitted GaussianProcessRegressor, one model per target.
 
     The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) in exact arithmetic.
     """
@@ -48,12 +48,12 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
 
 
 def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
-    """Read the labels of a fitted GaussianProcessClassifier of two classes.
+    """Read a fitted two-class GaussianProcessClassifier; the model predicts labels only.
 
-    With Laplace's approximation, the label is the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_):
-    a positive value means the second class. The reference is this mean in exact arithmetic. Probabilities, and labels
-    of several classes, need the variance, which has one function per training row and would not become faster by
-    compilation.
+    With Laplace's approximation, the label is determined by the sign of the latent mean, kernel_(rows, X_train_) @
+    (y_train_ - pi_): a positive value means the second class. The reference is this mean in exact arithmetic.
+    Probabilities, and labels with more than two classes, need the variance, which has one function per training row;
+    compiling it would not make it faster.
     """
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
@@ -67,14 +67,14 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
     first, second = ascending_classes(inner.classes_, name)
-    labels = np.where([True, False], second, first)  # `predict` does the same, so objects become strings
+    labels = np.where([True, False], second, first)  # as in `predict`, so objects become strings
     kernels = _Kernels.of(estimator, inner, name)
     return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=Outputs(SignAlone()))
 
 
 @dataclass(frozen=True, eq=False)
 class _Kernels:
-    """Kernels constant + rbf exp(-gamma ||row - rows_i||^2) of a Gaussian process, with error bounds on each exp."""
+    """Kernels constant + rbf exp(-gamma ||row - rows_i||^2) of a Gaussian process, with an error bound for each exp."""
 
     terms: "_Terms"
     rows: FloatArray
@@ -88,9 +88,9 @@ class _Kernels:
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
-        Length scales per feature become an input map, and the support vectors are divided by these length scales.
+        Length scales per feature become an input map, and the support vectors are divided by them.
         """
-        for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as the attribute `kernel` requires
+        for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as required by the attribute `kernel`
             recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:
@@ -102,7 +102,7 @@ class _Kernels:
             length = fraction(lengths[0])
             if not 2.0**-100 <= abs(length) <= 2.0**100:
                 raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
-            # Bound on the effect of rounding gamma, because t exp(-t) <= 1/e.
+            # Bound on the effect of rounding gamma; it uses t exp(-t) <= 1/e.
             errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
             return cls(terms, rows, float(Fraction(1, 2) / length**2), None, names, errors)
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
@@ -110,7 +110,7 @@ class _Kernels:
         return cls(terms, rows, 0.5, input_map, names, KERNEL_SLOPE * moved)
 
     def sum(self, weights: list[Fraction], mean: Fraction, **changes: Any) -> KernelModel:
-        """Build the model of the sum mean + kernel_(rows, X_train_) @ weights."""
+        """Build the model that computes mean + kernel_(rows, X_train_) @ weights."""
         exact_coef = [self.terms.rbf * a for a in weights]
         exact_intercept = mean + self.terms.constant * sum(weights, Fraction(0))
         dual_coef, intercept = np.array([rounded_float(a) for a in exact_coef]), rounded_float(exact_intercept)
@@ -132,7 +132,7 @@ class _Kernels:
 
 @dataclass(frozen=True)
 class _Terms:
-    """Kernel constant + rbf * exp(-||x - z||^2 / (2 length_scale^2)) between rows of different sets."""
+    """Kernel constant + rbf * exp(-||x - z||^2 / (2 length_scale^2)) between rows from different sets."""
 
     constant: Fraction = Fraction(0)
     rbf: Fraction = Fraction(0)
@@ -140,12 +140,12 @@ class _Terms:
 
 
 def _terms(kernel: Any) -> _Terms:
-    """Read a kernel of scikit-learn's Gaussian processes as a function of training rows and rows to predict."""
+    """Read a scikit-learn Gaussian process kernel as a function of a training row and a row to predict."""
     kind = name_of(kernel)
     if kind == "ConstantKernel":
         return _Terms(constant=fraction(parameter(kernel.constant_value, "constant_value")))
     if kind == "WhiteKernel":
-        return _Terms()  # white noise is 0 between rows of different sets
+        return _Terms()  # white noise is 0 between rows from different sets
     if kind == "RBF":
         return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
     if kind not in ("Sum", "Product"):

@@ -1,4 +1,4 @@
-"""scikit-learn's other estimators that predict sums of RBF kernels: KernelRidge, KernelDensity and Nystroem."""
+"""Other scikit-learn estimators that predict sums of kernels: KernelRidge, KernelDensity and Nystroem."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import GaussianDensity, Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# Bound on the relative error of a product with a factor that was rounded to float64.
+# Bound on the relative error of multiplying by a factor that was rounded to float64.
 _ROUNDED = 3 * UNIT64
 _UP = 1.0 + 2.0**-30
 
@@ -31,7 +31,7 @@ Regression = TypeVar("Regression", bound=SingleModel)
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
-    """Read a fitted KernelRidge, one model for each target; gamma=None means 1 / n_features.
+    """Read a fitted KernelRidge, one model per target; gamma=None means 1 / n_features.
 
     The reference is K(rows, X_fit_) @ dual_coef_ in exact arithmetic.
     """
@@ -58,10 +58,10 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
 
 
 def read_density(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
+    """Read a fitted KernelDensity with the Gaussian kernel as a regression: the weighted mean of kernels.
 
     The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i in exact arithmetic; scikit-learn's
-    tree search stops when its result is within rtol and atol of this reference.
+    tree search stops when its result is within rtol and atol of it.
     """
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
         raise UnsupportedModelError(
@@ -89,16 +89,16 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Bound on the effect of rounding coefficients and gamma, because t exp(-t) <= 1/e.
+        # Bound on the effect of rounding the coefficients and gamma; it uses t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
 
 def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """Read a Nystroem map with the RBF kernel and a linear model as a sum of RBF kernels at the landmarks.
+    """Read a Nystroem map with the RBF kernel, followed by a linear model, as a sum of RBF kernels at the landmarks.
 
-    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed with
-    twice the precision of float64. The reference is the product of this map and coef_, plus intercept_, in exact
+    The map is K(z, components_) @ normalization_.T, so the coefficients are coef_ @ normalization_, computed with twice
+    the precision of float64. The reference is the product of this map and coef_.T, plus intercept_, in exact
     arithmetic.
     """
     if nystroem.kernel != "rbf":
@@ -131,7 +131,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
-    """Convert the values f of a regression to `factor` f + `shift`; bounds include the rounding errors."""
+    """Convert a regression's values f to `factor` f + `shift`; its bounds then include the rounding errors."""
     f = _factor(factor)
     intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
     changes, reach = model.times(f, _ROUNDED)
@@ -147,7 +147,7 @@ def _factor(exact: Fraction) -> float:
 
 
 def rounded_float(exact: Fraction) -> float:
-    """Return the nearest float64; raise UnsupportedModelError if the number exceeds the range of float64."""
+    """Return the nearest float64; raise UnsupportedModelError if it overflows."""
     try:
         return float(exact)
     except OverflowError:
@@ -155,9 +155,9 @@ def rounded_float(exact: Fraction) -> float:
 
 
 def parameter(value: Any, name: str) -> float:
-    """Return a parameter that the source uses in NumPy arithmetic; reject types whose arithmetic differs from float64.
+    """Return a parameter that the source uses in NumPy arithmetic; reject types that do not compute as float64 does.
 
-    For example, ``-np.uint8(1)`` is 255, and the sum of two constants of type int8 wraps.
+    For example, ``-np.uint8(1)`` is 255, and the sum of two int8 constants may wrap around.
     """
     is_plain = isinstance(value, (int, float, np.int64)) and not isinstance(value, bool)  # np.float64 is a float
     if is_plain and abs(value) <= 2.0**53:
@@ -169,7 +169,7 @@ def parameter(value: Any, name: str) -> float:
 
 
 def fraction(number: Any) -> Fraction:
-    """Return a parameter as an exact fraction; raise ModelFormatError unless the parameter is finite."""
+    """Return a parameter as an exact fraction; raise ModelFormatError unless it is finite."""
     try:
         return Fraction(float(number))
     except (ValueError, OverflowError):

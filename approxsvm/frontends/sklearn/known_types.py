@@ -1,8 +1,7 @@
-"""Table of all classes that the frontend accepts, and the function `recognise`, which recognises their objects.
+"""Table of all classes that the frontend accepts, and the function `recognise`, which recognises their instances.
 
-The class of an object determines the object's predictions only if the class and its methods come unchanged from a
-library. Therefore `recognise` checks the object, and every reader calls `recognise` before reading attributes. The
-function imports no library.
+An object's class determines its predictions only if the class and its methods come unchanged from a library. Therefore
+`recognise` checks the object, and every reader calls `recognise` before reading attributes. It imports no library.
 """
 
 import re
@@ -41,17 +40,17 @@ Role = Literal[
 class Known:
     """Class that the frontend accepts.
 
-    `relies` lists the parameters and fitted attributes on which predictions depend. `refused` documents rejected
-    variants. `overridable` lists methods that users' subclasses may define.
+    `relies` lists the parameters and fitted attributes on which predictions depend, `refused` documents rejected
+    variants, and `overridable` lists the methods that users' subclasses may define.
     """
 
     role: Role
-    module: str  # public module of the class in its library
+    module: str  # the class's public module in its library
     name: str
     relies: tuple[str, ...]
     refused: str
     overridable: tuple[str, ...] = ()
-    step: Step = NO_STEP  # record that says how to fold the class
+    step: Step = NO_STEP  # record that describes how to fold the class
 
     @property
     def library(self) -> str:
@@ -69,7 +68,7 @@ _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# Entries are in the order of docs/sources.md: role and module, then names, attributes on which predictions depend, and
+# Entries are in the order of docs/sources.md: role and module, then names | attributes on which predictions depend |
 # limits. The records in steps/ replace the line "steps".
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
@@ -192,7 +191,7 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Methods that users' subclasses may define: a selector defines the selection, but inherits the method `transform` from
+# Methods that users' subclasses may define: a selector's subclass defines the selection, but inherits `transform` from
 # the library.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
@@ -214,19 +213,18 @@ def _known() -> Iterator[Known]:
 
 
 KNOWN: Final = tuple(_known())
-# Names of attributes with inner estimators, which get the same rows as the outer estimator.
+# Names of attributes that hold inner estimators, which receive the same rows as the outer estimator.
 _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
 INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
-# Libraries that derive faster classes with the same function from classes in the table.
+# Libraries that derive faster but functionally identical classes from classes in the table.
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
-# Modules in which functions of classes in the table may be defined: the libraries, their foundations, and MLflow, whose
-# autologging calls the functions that it replaces.
+# Packages that may define methods of classes in the table: the libraries, packages on which they rely, and MLflow,
+# whose autologging calls the methods that it replaces.
 _CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
-# Methods that are called on objects. An object that replaces one of these methods may predict differently from its
-# class.
+# Methods called for predictions. An object that replaces one of them may predict differently from its class.
 _ANSWERS: Final = (
     "decision_function",
     "inverse_transform",
@@ -236,7 +234,7 @@ _ANSWERS: Final = (
     "score_samples",
     "transform",
 )
-# Members that a subclass or an object may define: for training, copying, names and display, but not for predictions.
+# Members that a subclass or an object may define: for training, copying, naming and display, not for prediction.
 _HARMLESS: Final = re.compile(
     r"_?(partial_)?fit(_\w+)?|_constrained_optimization|score|[gs]et_params|_get_param_names|_parameter_constraints|"
     r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
@@ -247,13 +245,13 @@ _HARMLESS: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)  # cached, because most names occur in many estimators
+@lru_cache(maxsize=4096)  # cached because most names occur in many estimators
 def _is_harmless(name: str) -> bool:
     return _HARMLESS.fullmatch(name) is not None
 
 
 def recognise(candidate: Any) -> Known | None:
-    """Return the class in the table to which an object belongs, or None.
+    """Return the table's entry for an object's class, or None.
 
     Raises UnsupportedModelError if the object's class is a subclass that changes behaviour, if a method is set on the
     object, or if a method of the class has been replaced.
@@ -283,7 +281,7 @@ def recognise(candidate: Any) -> Known | None:
                 )
     for name in vars(candidate):
         if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
-            continue  # attributes from files of scikit-learn before 0.23, which are now properties
+            continue  # attributes in files from scikit-learn before 0.23, which are now properties
         if name in _ANSWERS or (name in defined and not _is_harmless(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
@@ -293,17 +291,16 @@ def recognise(candidate: Any) -> Known | None:
 
 
 def name_of(candidate: Any) -> str:
-    """Return the name of an object's class in the table, or an empty string."""
+    """Return the name of an object's class as in the table, or an empty string."""
     known = recognise(candidate)
     return "" if known is None else known.name
 
 
 def helper(held: Any, attribute: str, *classes: str) -> Any:
-    """Return the helper object in an estimator's `attribute`, which computes part of the predictions, after checks.
+    """Check and return the helper object in an estimator's `attribute`, which contributes to the predictions.
 
-    Names in `classes` that are not in the table belong to SciPy or to compiled classes. The class of the helper must be
-    exactly one of `classes`, and the helper must have no methods set on the object. Raises UnsupportedModelError for
-    other objects.
+    Names in `classes` that are not in the table denote SciPy classes or compiled ones. The helper's class must be
+    exactly one of `classes`, and no method may be set on the helper itself. Raises UnsupportedModelError otherwise.
     """
     known, cls = recognise(held), type(held)
     if known is None:
@@ -326,7 +323,7 @@ def class_name(candidate: Any) -> str:
 
 
 def full_class_name(candidate: Any) -> str:
-    """Return the name of an object's class with the module, for error messages only."""
+    """Return the name of an object's class with its module, for error messages only."""
     return _full_name(type(candidate))
 
 
@@ -345,12 +342,12 @@ def _full_name(cls: type) -> str:
 
 
 def _nearest(cls: type) -> tuple[Known, type] | None:
-    """Return the first base of `cls` that is in the table, unless a library derives another class from this base."""
+    """Return the first base of `cls` in the table, or None if another library class among the bases derives from it."""
     others: list[type] = []
     for base in type.mro(cls):
         for known in _BY_NAME.get(base.__name__, ()):
             if f"{base.__module__}.".startswith(f"{known.module}.") and _is_authentic(base):
-                # Matern, for example, derives from RBF but computes different values
+                # for example, Matern derives from RBF but computes different values
                 derived = any(issubclass(other, base) for other in others)
                 return None if derived else (known, base)
         if base.__module__.partition(".")[0] in _CHECKED and not _is_accelerator(base):
@@ -359,7 +356,7 @@ def _nearest(cls: type) -> tuple[Known, type] | None:
 
 
 def _is_authentic(cls: type) -> bool:
-    """Return whether a class is the object that its module has under the name of the class."""
+    """Return whether a class is the object that its module stores under the class's name."""
     return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
 
 
@@ -378,9 +375,9 @@ def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
 
 
 def _require_own_functions(cls: type) -> None:
-    """Reject a library's class if another package has replaced one of its functions."""
+    """Reject a library's class if another package has replaced one of its methods."""
     if cls.__module__.partition(".")[0] not in _CHECKED:
-        return  # cuML and ThunderSVM wrap their methods in functions of various packages
+        return  # cuML and ThunderSVM wrap their methods in functions from various packages
     for name, value in vars(cls).items():
         if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # a GetSetDescriptorType has no Python code
             continue

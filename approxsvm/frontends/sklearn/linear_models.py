@@ -1,4 +1,4 @@
-"""scikit-learn's linear models, alone or at the end of a pipeline, and the meaning of their coefficients."""
+"""scikit-learn's linear models, alone or as a pipeline's last step, and the meaning of their coefficients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role
 class LinearParts:
     """Linear functions and their meaning: with two `labels`, a positive value means the first label.
 
-    `coef` has shape (n_functions, n_features). There is one function for each target, or for each of several labels.
+    `coef` has shape (n_functions, n_features). There is one function per target or, with more than two labels, per
+    label.
     """
 
     task: Task
@@ -43,7 +44,7 @@ class LinearParts:
 
 
 def linear_parts(estimator: Any, name: str) -> LinearParts:
-    """Return the coefficients of a fitted linear model, and the meaning of its functions."""
+    """Return a fitted linear model's coefficients, and the meaning of its functions."""
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
@@ -52,7 +53,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         intercept = np.zeros(len(coef))  # the model was fitted with fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
-    if name in _ONE_CLASS:  # a value of 0 is also an inlier
+    if name in _ONE_CLASS:  # a value of 0 also means an inlier
         outputs = Outputs(label_rule="value_threshold", threshold=0.0)
         return LinearParts("one_class", coef, intercept, np.empty(0), outputs)
     if name not in _CLASSIFIERS:
@@ -68,7 +69,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
         raise UnsupportedModelError(refusal(estimator, "of one class, which it predicts for every row"))
-    # liblinear drops classes whose rows have no weight, and then `predict` uses the first labels in `classes_`.
+    # liblinear drops classes whose rows all have weight 0; `predict` then uses the first labels in `classes_`.
     if name == "LinearSVC" and len(coef) != 2:
         labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
@@ -82,7 +83,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
 def read_functions(
     parts: LinearParts, read: Callable[[LinearParts], SingleModel], *, several: bool
 ) -> SingleModel | Ensemble:
-    """Build one model, or an ensemble with a model for each target, and for each class unless `several` is True.
+    """Build one model, or an ensemble with one model per target, or per class unless `several` is True.
 
     If `several` is True, one model may contain the functions of all classes.
     """
@@ -99,7 +100,7 @@ def read_functions(
 
 
 def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
-    """Read a linear model as a linear kernel, with the coefficients of each function as a support vector.
+    """Read a linear model as a linear kernel machine, with each function's coefficients as a support vector.
 
     The reference is rows @ coef_.T + intercept_ in exact arithmetic.
     """
@@ -135,12 +136,12 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Return outputs with the label of the largest value; probabilities by softmax, or normalized one-vs-rest."""
+    """Return outputs that label by the largest value; probabilities are softmax or normalized one-vs-rest."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # This is scikit-learn's condition for class-by-class fits, which no longer exist in version 1.8.
+        # This is scikit-learn's condition for class-by-class fits, which version 1.8 removed.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
         by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
         by_class = by_class and _scikit_learn_version() < (1, 8)

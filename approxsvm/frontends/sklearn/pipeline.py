@@ -1,4 +1,4 @@
-"""Frontend for pipelines: the transformers become the input map of the model in the last step."""
+"""Frontend for pipelines: the transformers become the input map of the last step's model."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,13 +27,13 @@ ReadAround = Callable[[Any, Read], Model]
 
 
 def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
-    """Read a fitted Pipeline whose last step is an estimator that `read` supports; errors name the step and a remedy.
+    """Read a fitted Pipeline whose last step `read` supports; errors name the step and a remedy.
 
-    After a feature map that approximates a kernel, the last step is a linear model or a wrapper of one. The functions
-    in `around` read these wrappers.
+    After a feature map that approximates a kernel, the last step is a linear model or a wrapper around one; the
+    functions in `around` read such wrappers.
 
-    The reference is the last step's reference at the transformed rows. The steps before transform rows in float64,
-    operation by operation, and in exact arithmetic from the first projection or logarithm on (input_map.py).
+    The reference is the last step's reference at the transformed rows. The preceding steps transform rows in float64,
+    operation by operation, and from the first projection or logarithm on, in exact arithmetic (input_map.py).
     """
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):
@@ -49,7 +49,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
             model = read(final)
     if not steps:
         return model
-    # The names come from the first of `steps`, because the first step of the pipeline itself may be "passthrough".
+    # The first of `steps` provides the names, because the pipeline's own first step may be "passthrough".
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
@@ -61,7 +61,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
 
 
 def _is_unchecked(step: Any) -> bool:
-    """Return whether a step returns all rows unchanged and unchecked, and does not name columns by position."""
+    """Return whether a step returns all rows unchanged and unchecked, and does not name its output columns."""
     is_function = name_of(step) == "FunctionTransformer"
     return is_function and step.func is None and not step.validate and step.feature_names_out is None
 
@@ -76,7 +76,7 @@ def _checks_columns_alone(steps: Sequence[Any]) -> bool:
 
 @contextmanager
 def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[None]:
-    """If the first of these steps is rejected, add a remedy: how to compile the steps after the last rejected step."""
+    """If the first of these steps is rejected, add a remedy: how to compile the steps after the last rejected one."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -95,14 +95,14 @@ def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[N
 def _folds_alone(step: Any, name: str) -> bool:
     try:
         fold(InputMap.identity(_n_features_in(step, name)), step, name)
-    except (ApproxSVMError, AttributeError):  # AttributeError means that the step is not fitted
+    except (ApproxSVMError, AttributeError):  # an unfitted step raises AttributeError
         return _is_nothing(step)
     return True
 
 
 @contextmanager
 def _step_named(name: str) -> Iterator[None]:
-    """Add the name of a step to the message if the step is rejected."""
+    """Add a step's name to the message if the step is rejected."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -112,7 +112,7 @@ def _step_named(name: str) -> Iterator[None]:
 def _read_after_map(
     map_name: str, map_step: Any, final: Any, final_name: str, read: Read, around: Mapping[str, ReadAround]
 ) -> Model:
-    """Read a linear model, or estimators around linear models, after a feature map that approximates a kernel."""
+    """Read a linear model, or estimators around linear models, that follow a feature map approximating a kernel."""
 
     def read_after(estimator: Any) -> Model:
         kind = _name_of(estimator, final_name)
@@ -120,12 +120,12 @@ def _read_after_map(
         if len(steps) == 1:
             return read_after(steps[0][1])
         if kind in around:
-            if getattr(estimator, "passthrough", False):  # the estimator would pass on rows that are not raw
+            if getattr(estimator, "passthrough", False):  # the estimator would pass on mapped rows instead of raw ones
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
             with _step_named(final_name):
-                read(estimator)  # this call raises another error for an unknown estimator
+                read(estimator)  # raises a more specific error for an unknown estimator
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -135,7 +135,7 @@ def _read_after_map(
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
-    """Return the model with `map_` as the map from raw rows to the rows that the model gets."""
+    """Return the model with `map_` as the map from raw rows to the model's current input rows."""
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
         return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
@@ -148,7 +148,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
 
 
 def with_same_texts(model: Model) -> Model:
-    """Give the strings of a column the same codes in all maps of an ensemble."""
+    """Use the same codes for a column's strings in all maps of an ensemble."""
     if not isinstance(model, Ensemble):
         return model
     maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]
@@ -159,7 +159,7 @@ def with_same_texts(model: Model) -> Model:
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:
-    """Append a fitted transformer to a map; raise UnsupportedModelError if no op or selection represents it."""
+    """Append a fitted transformer to a map; raise UnsupportedModelError if no op or selection can represent it."""
     step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_
@@ -180,12 +180,12 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
-            raise  # the message already names this step or an inner step
+            raise  # the message already names this step or an inner one
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
 
 
 def _check_helpers(step: Any, known: Known) -> None:
-    """Check the classes of the objects that compute part of a step's output."""
+    """Check the types of the objects that contribute to a step's output."""
     for attribute, cls in known.step.helpers:
         held = getattr(step, attribute, None)
         for one in held if isinstance(held, (list, tuple)) else [held]:
@@ -194,7 +194,7 @@ def _check_helpers(step: Any, known: Known) -> None:
 
 
 def _with_checks(map_: InputMap, step: Any) -> InputMap:
-    """Add the checks that a step does before its computation to the map."""
+    """Add the checks that a step performs before its computation to the map."""
     known = recognise(step)
     if known is None or known.name in _UNIONS or not known.step.checks(step):
         return map_
@@ -207,13 +207,13 @@ def _with_checks(map_: InputMap, step: Any) -> InputMap:
 
 
 def allows_nan(step: Any) -> bool:
-    """Return whether scikit-learn's tags of a step or an estimator allow NaN."""
+    """Return whether the scikit-learn tags of a step or an estimator allow NaN."""
     tags = getattr(step, "__sklearn_tags__", None)  # since scikit-learn 1.6
     return tags is not None and bool(tags().input_tags.allow_nan)
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return whether a transformer returns sparse rows; `is_sparse` states whether its input is sparse."""
+    """Return whether a transformer returns sparse rows; `is_sparse` is True if its input is sparse."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -231,7 +231,7 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
 
 
 def leaves_unsorted(step: Any) -> bool:
-    """Return whether a transformer may leave the entries of sparse rows out of order."""
+    """Return whether a transformer may leave sparse rows with unsorted entries."""
     known = recognise(step)
     if known is None or known.name != "ColumnTransformer":
         return known is not None and known.step.leaves_unsorted(step)
@@ -243,18 +243,18 @@ def leaves_unsorted(step: Any) -> bool:
 
 
 def _name_of(step: Any, name: str) -> str:
-    """Return the name of a step's class in the table of known types; errors name the step."""
+    """Return the name of a step's class as in the table of known types; errors name the step."""
     with _step_named(name):
         return name_of(step)
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps except steps that do nothing, with inner pipelines expanded."""
+    """Return the steps except those that do nothing, with inner pipelines expanded."""
     return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return all steps of a pipeline except imbalanced-learn's samplers, with inner pipelines expanded."""
+    """Return all steps of a pipeline except imbalanced-learn samplers, with inner pipelines expanded."""
     *given, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
     known = recognise(pipeline)
     if known is not None and known.library == "imblearn":
@@ -288,7 +288,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
-    # In scikit-learn before 0.24, `n_features_in_` does not exist, but scalers have a number for each column.
+    # Before scikit-learn 0.24, `n_features_in_` does not exist, but scalers store one value per column.
     learned = [vars(step).get(key) for key in _COLUMN_ATTRIBUTES] if known is not None and known.role == "step" else []
     widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
     if widths:
@@ -296,8 +296,8 @@ def _n_features_in(step: Any, name: str) -> int:
     if known is not None and known.name == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
-        step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
-    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers take documents instead of columns
+        step.n_features_in_  # noqa: B018  # raises AttributeError if the step is not fitted
+    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers read documents instead of columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:
@@ -328,7 +328,7 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     ]
     for name, transformer, _ in parts:
         _check_takes_no_whole_texts(transformer, name)
-    if len(parts) > 1:  # a slice gives a view, other selections give a copy
+    if len(parts) > 1:  # a slice gives a view, any other selection a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _concatenated(map_, parts, step.transformer_weights)
 
@@ -345,9 +345,9 @@ def _check_takes_no_whole_texts(step: Any, name: str) -> None:
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
-    """Raise ModelFormatError if a ColumnTransformer selects different columns from arrays and from data frames."""
+    """Raise ModelFormatError if a ColumnTransformer selects different columns from arrays than from data frames."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.6 warns on access to the remaining columns
+        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.6 warns when the remaining columns are accessed
         given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
     if any(isinstance(column, str) for column in given):
         return  # only data frames have column names
@@ -367,7 +367,7 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
 
 
 def overwrites(step: Any) -> bool:
-    """Return whether a step or an inner step overwrites its input, which other steps may use later."""
+    """Return whether a step, or one inside it, overwrites its input, which other steps may use later."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -402,13 +402,13 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
-# Steps that consist of other steps, and pass rows on without a check.
+# Steps that consist of other steps, and pass rows to them unchecked.
 _UNIONS: Final[Mapping[str, Fold]] = {
     "ColumnTransformer": _column_transformer,
     "FeatureUnion": _feature_union,
     "Pipeline": _inner_pipeline,
 }
-# Selectors that return sparse rows for sparse rows.
+# Selectors that return sparse rows if their input is sparse.
 _SELECTORS_OF_SPARSE: Final = {"SelectFromModel", "SelectKBest", "VarianceThreshold"}
-# Attributes of scalers, imputers and projections whose last axis has one entry for each column.
+# Attributes of scalers, imputers and projections whose last axis has one entry per column.
 _COLUMN_ATTRIBUTES: Final = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")

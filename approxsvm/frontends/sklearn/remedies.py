@@ -1,4 +1,4 @@
-"""Remedies for estimators that cannot be compiled, with one record for each class."""
+"""Remedies for estimators that cannot be compiled, one per class."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -25,7 +25,7 @@ _TRAINED: Final = ("n_features_in_", "classes_", "estimators_")
 # Roles of classes that predict.
 _PREDICTING: Final = ("kernel machine", "linear", "pipeline", "wrapper", "search")
 _KNOWN_NAMES: Final = {(known.library, known.name) for known in KNOWN if known.role.startswith(_PREDICTING)}
-# The keys are names of scikit-learn's classes, from which imbalanced-learn's classes derive.
+# The keys are names of scikit-learn classes, from which imbalanced-learn's classes derive.
 REMEDIES: Final = {
     "AdaBoostClassifier": f"{_VOTES}, weighted by estimator_weights_",
     "AdaBoostRegressor": "compile each of estimators_ and take their median, weighted by estimator_weights_",
@@ -53,9 +53,9 @@ REMEDIES: Final = {
 
 
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
-    """Reject a class, or a container of estimators that has the name `name` in code.
+    """Reject a class, or a container of estimators; in the message, `name` is the expression for the container.
 
-    Raises UnsupportedModelError, whose message explains how to extract the estimators.
+    Raises UnsupportedModelError with a message that explains how to extract the estimators.
     """
     if isinstance(candidate, type):
         kind = class_name(candidate)
@@ -74,7 +74,7 @@ def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
 
 
 def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield, for each estimator that predicts or transforms, the code that extracts it, and the estimator."""
+    """Yield each estimator that predicts or transforms, preceded by the code that extracts it."""
     if depth > _DEEPEST:
         return
     items: Iterable[tuple[Any, Any]] = candidate.items() if isinstance(candidate, Mapping) else enumerate(candidate)
@@ -87,7 +87,7 @@ def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple
 
 
 def refusal(estimator: Any, which: str = "") -> str:
-    """Return why an estimator cannot be compiled, and a remedy; `which` describes the objects to which this applies."""
+    """Return the reason why an estimator cannot be compiled, and a remedy; `which` describes the rejected variant."""
     if is_compiled(estimator):
         return (
             f"a {class_name(estimator)} is already compiled: compile its source instead; build pipelines and ensembles "
@@ -108,7 +108,7 @@ def refusal(estimator: Any, which: str = "") -> str:
 
 
 def _known_inside(wrapper: Any) -> str | None:
-    """Describe the first known trained estimator inside another library's object, and the code that compiles it."""
+    """Describe the first known trained estimator inside another library's object, with the code that compiles it."""
     if full_class_name(wrapper).startswith("sklearn."):
         return None
     held = [(f".{name}", one) for name, one in getattr(wrapper, "__dict__", {}).items()]

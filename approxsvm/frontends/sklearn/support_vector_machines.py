@@ -1,4 +1,4 @@
-"""Support vector machines of scikit-learn, cuML and ThunderSVM, which have nearly the same attributes."""
+"""Support vector machines from scikit-learn, cuML and ThunderSVM, which have nearly the same attributes."""
 
 import re
 import tempfile
@@ -38,7 +38,7 @@ KERNEL_DEGREES = range(1, MAX_KERNEL_DEGREE + 1)
 def read_svm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; `name` is the class name.
 
-    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ in exact arithmetic. The numbers are stored
+    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ in exact arithmetic. These arrays are stored
     unchanged.
     """
     check_kernel(estimator, name)
@@ -90,7 +90,7 @@ def ascending_classes(classes: Any, name: str) -> Any:
 
 
 def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
-    """Replace the RBF kernel of a model with the kernel of the estimator, which `check_kernel` has accepted."""
+    """Replace a model's RBF kernel with the estimator's kernel, which `check_kernel` must have accepted."""
     if estimator.kernel == "rbf":
         return machine
     if estimator.kernel == "linear":
@@ -119,9 +119,10 @@ def check_kernel(estimator: Any, name: str) -> None:
 
 
 def read_cuml(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted SVC of two classes or SVR of cuML, whose positive values mean classes_[1].
+    """Read a fitted cuML SVR or two-class SVC; positive values of the latter mean classes_[1].
 
-    cuML computes in the precision of its training data; the reference is the function of cuML's numbers in float64.
+    cuML computes in the precision of its training data; the reference is the function that its parameters define, with
+    the parameters converted to float64.
     """
     if hasattr(estimator, "_multiclass"):
         raise UnsupportedModelError(
@@ -141,7 +142,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         dual_coef=host_array(estimator.dual_coef_),
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
-        # With two labels, a positive value means the first label, and a value of 0 means the second label.
+        # With two labels, a positive value means the first label, and a value of 0 means the second.
         labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
         if task == "classification"
         else np.empty(0),
@@ -153,10 +154,10 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
 
 
 def read_thundersvm(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted estimator of ThunderSVM from the model file that the estimator writes.
+    """Read a fitted ThunderSVM estimator from the model file that it writes.
 
-    Only the file contains the order of labels. The values of gamma and rho in the file have six digits, so the
-    estimator's attributes, which have all digits, replace these values (intercepts have the sign of rho).
+    Only the file contains the label order. Its values of gamma and rho have six digits, so they are replaced by the
+    estimator's attributes, which have all digits (intercept_ has the sign of rho).
     """
     shape = getattr(estimator, "shape_fit_", None)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +181,7 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel:
 
 
 def is_dropped(member: Any) -> bool:
-    """Return whether a member of an ensemble, or a part of a union, is dropped."""
+    """Return whether a member of an ensemble, or a transformer in a union, is dropped."""
     return isinstance(member, str) and member == "drop"
 
 
@@ -211,11 +212,11 @@ def feature_names(estimator: Any) -> tuple[str, ...] | None:
 
 
 def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> None:
-    """Reject attributes that contradict each other, and sizes for which LIBSVM would read out of bounds."""
+    """Reject inconsistent attributes, and sizes with which LIBSVM would read out of bounds."""
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    # The values are unused, but LIBSVM takes the length as the number of classes. sklearnex stores one number, but does
+    # The values are unused, but LIBSVM uses their count as the number of classes. sklearnex stores one value, but does
     # not use LIBSVM.
     if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
@@ -240,7 +241,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
             )
         return Outputs(SignAlone())  # all methods of the source except `predict` fail
     probability = None
-    # sklearnex stores zeros if there are no probabilities, and otherwise has a separate calibrated classifier.
+    # sklearnex stores zeros if there are no probabilities, and otherwise keeps a separate calibrated classifier.
     wanted = estimator.probability is True or estimator.probability == 1
     if wanted and not hasattr(estimator, "clf_prob"):
         prob_a, prob_b = (_probability_number(estimator, key) for key in ("probA", "probB"))
@@ -252,15 +253,15 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
 
 
 def _probability_number(estimator: Any, name: str) -> Any:
-    """Return the array `probA` or `probB`, whose attribute has another name in scikit-learn before 0.23."""
+    """Return the array `probA` or `probB`, whose attribute had another name before scikit-learn 0.23."""
     values = getattr(estimator, f"_{name}", None)
     return np.array(vars(estimator)[f"{name}_"] if values is None else values, dtype=np.float64)
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
-    """Return the number of support vectors of each class; check these numbers, because a pickle may be tampered with.
+    """Return and check the number of support vectors per class, because a pickle may have been tampered with.
 
-    The numbers omit classes whose training rows all had weight 0, as in bagging.
+    Classes whose training rows all had weight 0, as in bagging, are omitted.
     """
     if n_classes == 0:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Replacement of compiling estimators (approxsvm/compiling.py) with the trained estimators inside."""
+"""Replacement of compiling estimators (approxsvm/compiling.py) with the trained estimators inside them."""
 
 from copy import copy
 from typing import Any, Final
@@ -9,13 +9,13 @@ _COMPILING: Final = "approxsvm.compiling"
 
 
 def trained_inside(source: Any) -> Any:
-    """Return the source with compiling estimators replaced by their trained estimators, or the source if it has none.
+    """Return the source with compiling estimators replaced by their trained ones, or the source itself if it has none.
 
-    Objects that contain a replaced estimator are copied, so that the source is not changed. Raises NotFittedError if
-    the source itself is a compiling estimator that has not been fitted.
+    Objects that contain a replaced estimator are copied, so the source is not modified. Raises NotFittedError if the
+    source itself is a compiling estimator that has not been fitted.
     """
     if _is_compiling(source) and "estimator_" not in vars(source):
-        from sklearn.utils.validation import check_is_fitted  # this module has been loaded with the estimator
+        from sklearn.utils.validation import check_is_fitted  # already loaded with the estimator
 
         check_is_fitted(source)
     return _replaced(source, {})
@@ -31,7 +31,7 @@ def _replaced(held: Any, seen: dict[int, Any]) -> Any:
         return seen[id(held)]
     seen[id(held)] = held
     if _is_compiling(held):
-        if "estimator_" in vars(held):  # estimators that are only parameters have not been fitted
+        if "estimator_" in vars(held):  # those that are only parameters have not been fitted
             seen[id(held)] = _replaced(held.estimator_, seen)
     elif type(held) in (list, tuple):
         parts = [_replaced(one, seen) for one in held]

@@ -1,4 +1,4 @@
-"""Frontend for estimators of documents, which are split into vectorizers and an estimator of vectorized rows."""
+"""Frontend for estimators of documents; each is split into vectorizers and an estimator of vectorized rows."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into vectorizers (None if it has no vectorizers) and an estimator of the vectorized rows.
+    """Split an estimator into vectorizers (None if it has none) and an estimator of the vectorized rows.
 
-    Compiling estimators are replaced by the trained estimators inside, whose predictions are the reference.
+    Compiling estimators are replaced by the trained estimators inside them, whose predictions are the reference.
 
-    The columns of vectorizers inside estimators and unions are concatenated, and each inner estimator selects the
-    columns of its vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and
+    The columns of vectorizers inside estimators and unions are concatenated, and each inner estimator selects its
+    vectorizer's columns. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and
     ModelFormatError if fitted attributes have been edited.
     """
     source = trained_inside(source)
@@ -54,7 +54,7 @@ def _split(source: Any) -> tuple[TextRows | None, Any]:
 
 
 def _unwrapped(source: Any) -> Any:
-    """Return the estimator that predicts for a search or a FrozenEstimator."""
+    """Return the estimator that predicts for a search or a FrozenEstimator, or else the source itself."""
     role, name = _role_and_name(source)
     if role != "search" and name != "FrozenEstimator":
         return source
@@ -62,7 +62,7 @@ def _unwrapped(source: Any) -> Any:
 
 
 def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
-    """Return the steps of a pipeline that vectorize documents, and a pipeline of the other steps."""
+    """Return descriptions of a pipeline's vectorizing steps, and a pipeline of its other steps."""
     steps = [describe(*pipeline.steps[0])]
     rest = pipeline[1:]
     if rest.steps and _role_and_name(rest.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
@@ -71,7 +71,7 @@ def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
     return tuple(steps), rest
 
 
-# Classes that pass documents on to inner estimators.
+# Classes that pass documents to inner estimators.
 _PASSING: Final = frozenset(
     (
         *("CalibratedClassifierCV", "FixedThresholdClassifier", "FrozenEstimator", "MultiOutputClassifier"),
@@ -84,13 +84,13 @@ _PASSING: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Places:
-    """Distinct vectorizers inside an estimator, and the steps that select the columns of a vectorizer."""
+    """Distinct vectorizers inside an estimator, and the steps that select a vectorizer's columns."""
 
     parts: list[tuple[dict[str, Any], ...]]
-    chosen: list[tuple[Any, int]]  # a selector, and the position of its part
+    chosen: list[tuple[Any, int]]  # a selector, and the index of its vectorizer in `parts`
 
     def without_texts(self, estimator: Any) -> Any | None:
-        """Return a copy that takes vectorized rows with all columns; None if the estimator has no vectorizer."""
+        """Return a copy that takes vectorized rows with all columns, or None if the estimator has no vectorizer."""
         role, name = _role_and_name(estimator)
         if role == "vectorizer" and name != "TfidfTransformer":
             return self._selector((describe(name.lower(), estimator),))
@@ -113,13 +113,13 @@ class _Places:
         return rest
 
     def _inside(self, one: Any) -> Any | None:
-        if isinstance(one, tuple) and len(one) == 2:  # a pair of a name and a transformer
+        if isinstance(one, tuple) and len(one) == 2:  # a (name, transformer) pair
             rest = self._inside(one[1])
             return None if rest is None else (one[0], rest)
         return one if _is_dropped(one) else self.without_texts(one)
 
     def _pipeline(self, pipeline: Any) -> Any | None:
-        """Replace the first step of a pipeline, which is the only step that gets documents."""
+        """Replace a pipeline's first step, the only one that receives documents."""
         if _begins_with_texts(pipeline):
             steps, rest = _describe_front(pipeline)
             first = ("texts", self._selector(steps))
@@ -140,7 +140,7 @@ class _Places:
         return self.chosen[-1][0]
 
     def choose_columns(self) -> None:
-        """Fit the selectors, after all vectorizers have been collected."""
+        """Fit the selectors after all vectorizers have been collected."""
         widths = [width_of(steps) for steps in self.parts]
         ends = np.cumsum([0, *widths])
         for selector, k in self.chosen:
@@ -180,11 +180,11 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
     for parameter in PARAMETERS[kind]:
         holder = tfidf if hasattr(tfidf, "use_idf") and hasattr(tfidf, parameter) else vectorizer
         value = getattr(holder, parameter)
-        # Parameter searches set parameters to NumPy numbers, which JSON does not support.
+        # Parameter searches set parameters to NumPy scalars, which JSON does not support.
         parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
         try:
-            words = vectorizer.get_stop_words()  # the words are stored, because scikit-learn's list may change
+            words = vectorizer.get_stop_words()  # the words are stored because scikit-learn's list may change
         except ValueError as error:
             raise ModelFormatError(f"step {name!r}: {error}") from None
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))
@@ -213,7 +213,7 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
 
 
 def _check_calls(name: str, vectorizer: Any) -> None:
-    """Reject custom callables, which are not data."""
+    """Reject what an artifact cannot store: custom callables, and `input` other than 'content'."""
     wrong = next((p for p in ("preprocessor", "tokenizer") if getattr(vectorizer, p) is not None), None)
     if wrong is None and not (isinstance(vectorizer.analyzer, str) and vectorizer.analyzer in _ANALYZERS):
         wrong = "analyzer"
@@ -229,7 +229,7 @@ def _check_calls(name: str, vectorizer: Any) -> None:
 
 
 def _terms(name: str, vocabulary: Any) -> list[str]:
-    """Return the terms in the order of their columns."""
+    """Return the terms in column order."""
     terms = sorted(_texts(name, "vocabulary_", vocabulary), key=vocabulary.get)
     if [int(vocabulary[term]) for term in terms] != list(range(len(terms))):
         raise ModelFormatError(f"step {name!r}: the columns of vocabulary_ are not 0 to {len(terms) - 1}")
@@ -237,7 +237,7 @@ def _terms(name: str, vocabulary: Any) -> list[str]:
 
 
 def _texts(name: str, what: str, values: Any) -> list[str]:
-    """Return a list of strings that JSON and UTF-8 can represent."""
+    """Check that all strings are valid in JSON and UTF-8, and return them as a list."""
     texts = list(values)
     for text in texts:
         if not isinstance(text, str):

@@ -23,7 +23,7 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.single_model import SingleModel
 
-# Selectors that predict with an inner estimator on the selected features.
+# Selectors that apply an inner estimator to the selected features.
 SELECTED: Final = ("RFE", "RFECV")
 
 
@@ -43,7 +43,7 @@ def read_search(estimator: Any, read: Read) -> Model:
 
 
 def read_selected(estimator: Any, read: Read) -> Model:
-    """Read a fitted RFE or RFECV, which predicts with an inner estimator on the selected features."""
+    """Read a fitted RFE or RFECV, which predicts by applying an inner estimator to the selected features."""
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
     rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)
@@ -51,10 +51,10 @@ def read_selected(estimator: Any, read: Read) -> Model:
 
 
 def read_calibrated(estimator: Any, read: Read) -> Model:
-    """Read a fitted CalibratedClassifierCV: one inner classifier gives a model, several give an Ensemble.
+    """Read a fitted CalibratedClassifierCV; a single inner classifier gives a model, several give an Ensemble.
 
-    The label with the largest probability is predicted, which may differ from the inner classifier's label. The
-    reference is the formula of the calibrators at the exact decision values.
+    The predicted label is the most probable one, which may differ from the inner classifier's label. The reference is
+    the calibrators' formula at the exact decision values.
     """
     classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
     members = [_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_]
@@ -67,9 +67,9 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
 
 
 def read_transformed_target(estimator: Any, read: Read) -> Model:
-    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or no transformer.
+    """Read a fitted TransformedTargetRegressor whose transformer is affine (a scaler) or absent.
 
-    The reference is the exact inverse transformation, by the transformer's parameters, of the regressor's reference.
+    The reference is the regressor's reference, transformed back exactly with the transformer's parameters.
     """
     model = read(estimator.regressor_)
     if model.task != "regression":
@@ -85,7 +85,7 @@ def read_transformed_target(estimator: Any, read: Read) -> Model:
 
 
 def _restored_targets(model: Any, transformer: Any) -> SingleModel:
-    """Restore each target of a model with several targets to the original units."""
+    """Restore each target of a multi-target model to its original units."""
     coefficients = "coef" if hasattr(model, "coef") else "dual_coef"
     by_target = (coefficients, "intercept", "value_error")
     parts = []
@@ -98,7 +98,7 @@ def _restored_targets(model: Any, transformer: Any) -> SingleModel:
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:
-    """Apply the inverse of a transformer to the values of a regression with one target."""
+    """Apply a transformer's inverse to the values of a single-target regression."""
     kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
@@ -169,7 +169,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
     """Reject a classifier that knows only some of the classes if scikit-learn fails or confuses class columns.
 
-    If all calibrators of such a classifier return 0, all classes get equal probabilities.
+    If all its calibrators return 0, all classes get equal probabilities.
     """
     may_be_zero = all(name_of(c) == "IsotonicRegression" and _isotonic(c).heights[0] <= 0 for c in inner.calibrators)
     if n_own > n_classes or n_own < 3 or inner.method == "temperature" or may_be_zero:
@@ -195,7 +195,7 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, gives them."""
+    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, agrees with them."""
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(
@@ -204,7 +204,7 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    if len(knots) == 1:  # in this case, `f_` is an anonymous function of scikit-learn
+    if len(knots) == 1:  # in this case, `f_` is an anonymous function
         agrees = np.array_equal(calibrator.f_(knots), heights)
     else:
         f = helper(calibrator.f_, "f_", "interp1d")

@@ -1,4 +1,4 @@
-"""Predictions for Arrow record batches: the code that all table engines share, which needs only pyarrow.
+"""Predictions for Arrow record batches: the code shared by all table engines, which needs only pyarrow.
 
-The code takes evaluators (evaluator.py) and does not depend on files or engines.
+It takes evaluators (evaluator.py) and does not depend on files or engines.
 """

@@ -14,7 +14,7 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 
 
 class AnswerColumns:
-    """Output columns of one model, with names that begin with `prefix`.
+    """Output columns of one model, whose names begin with `prefix`.
 
     The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output.
     """
@@ -30,7 +30,7 @@ class AnswerColumns:
         self.fields = [pa.field(name, types.get(output, pa.float64())) for name, output in pairs]
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
-        """Convert the predictions from `Evaluator.answers` to columns, one for each field."""
+        """Convert the predictions from `Evaluator.answers` to columns, one per field."""
         converted: list[Any] = []
         for output in self.outputs:
             answer = answers[output]
@@ -41,7 +41,7 @@ class AnswerColumns:
 
 
 def _label_array(artifact: Any) -> Any:
-    """Return an array of all labels in the model's order, with the dtype of the source."""
+    """Return an array of all labels in the model's order, with the source's dtype."""
     if artifact.task == "regression":
         return pa.array([], pa.float64())
     if artifact.task == "one_class":

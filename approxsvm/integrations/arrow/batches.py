@@ -1,4 +1,4 @@
-"""Predictions for record batches, which all table engines use."""
+"""Predictions for record batches, used by all table engines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
-_MAX_REASONS = 20  # limit on reasons reported for one batch
-# Batch size for a whole table, so that the matrix stays in a cache while the core reads the rows.
+_MAX_REASONS = 20  # maximum number of reasons reported for one batch
+# Rows per batch of a whole table, such that the matrix stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
 
@@ -32,12 +32,12 @@ class Block:
     """Consecutive rows from a reader."""
 
     batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text, only columns that can be copied
-    place: Callable[[int], str]  # returns the name of the row at a position: "rows.parquet, row 17"
+    place: Callable[[int], str]  # returns the name of the row with a given index: "rows.parquet, row 17"
     rows: Any = None  # features as an array or csr_array, if `batch` has no feature columns
-    unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row, which is empty
-    lost: tuple[str, ...] = ()  # place and fault of each earlier row that no block contains
-    share: float | None = None  # fraction of the source that has been read
-    is_end: bool = False  # whether this block marks the end of the source, without rows
+    unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row; such rows are empty
+    lost: tuple[str, ...] = ()  # place and error of each earlier row that is in no block
+    share: float | None = None  # fraction of the source read so far
+    is_end: bool = False  # true for the block, without rows, that marks the end of the source
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ class Scored:
     batch: Any  # pyarrow.RecordBatch
     n_rows: int  # number of rows in the block, including lost rows
     n_bad: int  # rows without a prediction
-    reasons: tuple[str, ...]  # place and fault of each of the first bad rows
-    skipped: tuple[int, ...] = ()  # rows of the block that are omitted
+    reasons: tuple[str, ...]  # place and error of each of the first bad rows
+    skipped: tuple[int, ...] = ()  # indices of the rows omitted from `batch`
 
 
 class Scorer:
-    """Models and options, before the columns of a table are known.
+    """Models and options, before a table's columns are known.
 
-    `evaluators` maps the prefix of output columns to the evaluator of a model; `AnswerColumns` explains `outputs`.
-    `keep` lists columns to copy to the result, before the outputs; `columns` lists the features in the models' order.
-    With `on_error` "fail", "null" or "skip", a row without a prediction raises an error, becomes null, or is omitted.
-    Raises InputError if there is no model, an option is invalid, or two columns have the same name.
+    `evaluators` maps the prefix of output columns to a model's evaluator; `AnswerColumns` explains `outputs`. `keep`
+    lists columns to copy to the result, before the outputs; `columns` lists the features in the models' order. For a
+    row without a prediction, `on_error` "fail" raises an error, "null" returns null, and "skip" omits the row. Raises
+    InputError if there is no model, an option is invalid, or two columns have the same name.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class Scorer:
         others: Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> dict[str, Features]:
-        """Choose the feature columns of each model from the given names, by `choose_columns`.
+        """Choose each model's feature columns from the given names, with `choose_columns`.
 
-        A model without names takes no columns in `others`, by default the columns that are copied.
+        A model without names uses no columns in `others` (default: the copied columns).
         """
         check_names(self.keep, names)
         return {
@@ -107,7 +107,7 @@ class Scorer:
                 columns=self.columns,
                 others=self.keep if others is None else others,
                 generated=generated,
-                tell=None if evaluator.artifact.takes_texts else tell,  # documents need no match by position
+                tell=None if evaluator.artifact.takes_texts else tell,  # documents are not matched by position
             )
             for name, evaluator in self.evaluators.items()
         }
@@ -144,13 +144,13 @@ class Scorer:
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind the models to blocks with arrays or CSR matrices of features; `none` is such an array without rows."""
+        """Bind the models to blocks with feature arrays or CSR matrices; `none` is such an array with no rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 
 
 class BoundScorer:
-    """Scorer for batches of one schema, for any number of threads; `schema` is the schema of the predictions."""
+    """Thread-safe scorer for batches with one input schema; `schema` is the output schema."""
 
     def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns], none: Any = None) -> None:
         self._scorer = scorer
@@ -161,8 +161,8 @@ class BoundScorer:
         self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
 
     def end(self) -> Block:
-        """Return a block without rows, which marks the end of a source."""
-        # The function from_pylist() does not support every type that a column may have.
+        """Return a block without rows that marks the end of a source."""
+        # Not from_pylist(), which does not support every possible column type.
         nothing = [pa.nulls(0, column.type) for column in self._row_schema]
         return Block(
             pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, self._none, share=1.0, is_end=True
@@ -202,7 +202,7 @@ class BoundScorer:
         features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """Return one model's columns, with null for missing predictions; add the reasons to `faults`."""
+        """Return one model's columns, with nulls for missing predictions; add the reasons to `faults`."""
         reasons_by_row: dict[int, str] = dict(block.unreadable)
         if not reasons_by_row:
             try:
@@ -242,14 +242,14 @@ def predict_stream(
     sentences: list[str] = []
     bound = scorer.bind(schema, scorer.features(schema.names, tell=sentences.append))
     for sentence in sentences:
-        warn(sentence, stacklevel=3)  # the warning names the caller of predict_arrow
+        warn(sentence, stacklevel=3)  # attribute the warning to the caller of predict_arrow
     return score_batches(bound, schema, batches)[0]
 
 
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of predictions for batches of one schema, and the rows in the table; `place` names bad rows."""
+    """Return a table of predictions for batches with one schema, and its rows' indices; `place` names bad rows."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
@@ -264,13 +264,13 @@ def score_batches(
 
 
 def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
-    """Yield slices of a batch with at most `n_rows` rows, without copying; an empty batch yields nothing."""
+    """Yield slices of a batch with at most `n_rows` rows each, without copying; yield nothing for an empty batch."""
     for first in range(0, batch.num_rows, n_rows):
         yield batch.slice(first, n_rows)
 
 
 def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
-    """Return the schema and the batches of Arrow data of any type."""
+    """Return the schema and the batches of Arrow data of any supported type."""
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
@@ -311,10 +311,10 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """Convert a copied column to a type that files and `take` support.
+    """Convert a copied column to a type supported by files and `take`.
 
-    Dictionaries are decoded, because files do not allow different dictionaries in different batches. Views, which
-    Polars produces, are converted, because neither CSV files nor `take` support views.
+    Dictionaries are decoded, because a file cannot store different ones for different batches. Views, which Polars
+    produces, are converted, because neither CSV files nor `take` support them.
     """
     if pa.types.is_dictionary(column.type):
         return _plain(column.dictionary).take(column.indices)

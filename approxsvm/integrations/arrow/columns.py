@@ -1,4 +1,4 @@
-"""Conversion of columns of record batches to float matrices for the core."""
+"""Conversion of record-batch columns to floating-point matrices for the core."""
 
 import math
 import threading
@@ -20,15 +20,15 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _MISSING = pa.array(MISSING_CELLS)
-# Strings that pandas interprets as booleans in CSV files.
+# Strings in CSV files that pandas interprets as booleans.
 _TRUTHS = pa.array(["False", "FALSE", "false", "True", "TRUE", "true"])
 _FIRST_TRUE = 3
-# Padding between columns of the buffer, because columns at a distance of a power of two would share few cache sets.
+# Padding between the buffer's columns: at a distance of a power of two, they would share few cache sets.
 _PADDING = 16
 
 
 class TextRowsColumn:
-    """Conversion of a column of documents to sparse rows, with the interface of FeatureColumns."""
+    """Converts a column of documents to sparse rows; has the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -41,7 +41,7 @@ class TextRowsColumn:
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
-        """Vectorize the documents of a batch to a csr_array; a missing document becomes infinity, which is rejected."""
+        """Vectorize a batch's documents to a csr_array; a missing document becomes infinity, which is rejected."""
         texts = batch.column(self.names[0]).to_pylist()
         rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
@@ -51,17 +51,17 @@ class TextRowsColumn:
         return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """Describe the reason why a document is rejected."""
+        """Describe why a document is rejected."""
         return f"column {self.names[0]!r} is null"
 
 
 class FeatureColumns:
-    """Conversion of batches of one schema to matrices of features, for any number of threads.
+    """Converts batches with one schema to feature matrices; thread-safe.
 
-    `names` lists the feature columns in the model's order, with None for unused features, or one column of lists of
-    `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as booleans if `truths` contains
-    their names, else as numbers. The model's string columns, as given by the raw `columns`, become codes. With
-    `narrow`, matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
+    `names` lists the feature columns in the model's order, with None for unused features, or contains one column of
+    lists of `n_features` numbers. With `text`, string columns, as in CSV files, are parsed as booleans if `truths`
+    contains their names, and otherwise as numbers. The model's string columns, as given by the raw `columns`, become
+    codes. With `narrow`, matrices are float32 (see `are_narrow`). Raises InputError for any other column type.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class FeatureColumns:
         self._positions = [k for k, name in enumerate(names) if name is not None]
         self._thread = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        # A column of nulls has no list type, but is treated as a column of lists if the model has several features.
+        # A column of nulls has no list type, but is treated as a list column if the model has several features.
         is_one = len(names) == 1
         no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
         self._is_list = is_one and (_is_list(types[0]) or no_list)
@@ -104,10 +104,10 @@ class FeatureColumns:
         self._dtype = np.float32 if narrow or all(kind == pa.float32() for kind in numbers) else np.float64
 
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
-        """Return the features of a batch, shape (n_rows, n_features), float32 or float64, NaN for missing values.
+        """Return a batch's features, of shape (n_rows, n_features), as float32 or float64, with NaN for missing values.
 
-        The result for lists may be a view of the batch. Columns are copied to a buffer, with 0 for unused features; the
-        next call in the same thread overwrites the buffer. The core accepts any strides.
+        The result for lists may be a view of the batch. Other columns are copied to a buffer, with 0 for unused
+        features; the next call in the same thread overwrites it. The core accepts any strides.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
@@ -120,7 +120,7 @@ class FeatureColumns:
             read = self._texts[k].codes if k in self._texts else _truths if k in self._truths else _floats
             buffer[k, :n_rows] = read(column)
             if k in self._looked_up:
-                buffer[k, _rounded(column)] = math.inf  # after rounding, the number could be another category
+                buffer[k, _rounded(column)] = math.inf  # the rounded number might be another category
         rows: npt.NDArray[Any] = buffer[:, :n_rows].T
         return rows
 
@@ -145,7 +145,7 @@ class FeatureColumns:
         return rows
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """Describe the reason why a row is rejected."""
+        """Describe why a row is rejected."""
         may_miss = set(columns.takes_null.tolist())
         for position, name in zip(self._positions, self.names, strict=True):
             value = batch.column(name)[row].as_py()
@@ -169,7 +169,7 @@ class FeatureColumns:
 def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
     """Return whether the source computes in float32 for the columns; raise InputError for rejected column types.
 
-    If some columns are float32, the other columns must have types whose values float32 can represent.
+    If some columns are float32, the others must have types whose values float32 can represent.
     """
     if not dtypes:
         return False
@@ -190,16 +190,15 @@ def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
 
 
 class _CodeColumn:
-    """Conversion of a string column to codes; a string that the source rejects becomes infinity, so its row is bad."""
+    """Converts a string column to codes; a string that the source rejects becomes infinity, so its row is rejected."""
 
     def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
         self._known = columns.texts[position]
         self._values = pa.array(self._known.texts, pa.large_string())
         self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
         self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
-        # Cells of a CSV file that mean a missing value, unless the string in the cell is a category. If the empty
-        # string is a category, an empty cell is ambiguous, because pandas writes both an empty string and a missing
-        # value as an empty cell.
+        # Cells of a CSV file that mean a missing value, unless the cell's string is a category. If the empty string is
+        # a category, an empty cell is ambiguous: pandas writes both empty strings and missing values as empty cells.
         missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
         self._missing = pa.array(missing, pa.large_string())
         self._is_open = parses and "" in self._known.texts
@@ -217,7 +216,7 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """Describe the reason why a string is rejected; return an empty string for an accepted string."""
+        """Describe why a string is rejected; return an empty string if it is accepted."""
         if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():
@@ -275,7 +274,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """Convert a column to numbers, with NaN for null; a later conversion to floats rounds as in NumPy."""
+    """Convert a column to numbers, with NaN for null; a later conversion to floats rounds as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):
@@ -300,7 +299,7 @@ def _truths(texts: Any) -> npt.NDArray[np.float64]:
 
 
 def _rounded(column: Any) -> list[int]:
-    """Return the rows whose integers float64 cannot represent."""
+    """Return the indices of rows whose integers are not representable in float64."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
@@ -325,7 +324,7 @@ def _parsed(texts: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """Parse a number, or return NaN; Python's underscores between digits are rejected."""
+    """Parse a number, or return NaN; Python's underscores between digits are not accepted."""
     try:
         return float(text) if "_" not in text else math.nan
     except ValueError:

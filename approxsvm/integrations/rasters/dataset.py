@@ -1,4 +1,4 @@
-"""The function score_raster(), which predicts a window of raster files while other windows are read and written."""
+"""The function score_raster(), which predicts one window of raster files while others are read and written."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ def score_raster(
 ) -> Scoring:
     """Predict every pixel of raster files of any size.
 
-    While a window is read, earlier windows are predicted and written. Predictions equal the results of `predict` and
-    the related methods for the pixels as rows, with one column for each band.
+    Earlier windows are predicted and written while the next one is read. Predictions equal the results of `predict` and
+    the related methods with the pixels as rows and one column per band.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     inputs : path or sequence of paths
-        Files that GDAL reads (GeoTIFF, JPEG 2000, VRT, ENVI and others), folders of such files, patterns, and names in
-        GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. However, if the
+        Files that GDAL can read (GeoTIFF, JPEG 2000, VRT, ENVI and others), folders of such files, patterns, and names
+        in GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. However, if the
         output is a folder, each file is a separate scene.
     output : path
-        A .tif file, which gets the grid of the input and is tiled and compressed; or a folder, if the name has no
-        suffix, which gets one file for each input file. If a run was killed, the same call continues with the first
-        missing file.
+        A .tif file, which has the input's grid and is tiled and compressed; or a folder, if the name has no suffix,
+        which receives one file per input file. If a run was killed, the same call continues with the first missing
+        file.
     outputs : str or sequence of str, optional
         "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression. Each
-        output becomes one or several bands. All bands of a file have the same data type, the smallest that can
+        output becomes one or several bands. All bands of a file have the same data type: the smallest one that can
         represent all outputs.
     bands : sequence of int or str, optional
         The bands, in the model's order: numbers from 1, counted over all files, or descriptions. Default: the column
-        names with which the model was fitted, else all bands except alpha bands, by position.
+        names with which the model was fitted, or else all bands except alpha bands, by position.
     nodata : float, optional
-        Nodata value, in addition to the nodata value, mask or alpha band that a file declares.
+        No-data value, in addition to the no-data value, mask or alpha band declared by a file.
     scaled : bool
-        Whether to multiply the bands by the scale that the files declare, and to add the declared offset.
+        True to multiply the bands by the scale that the files declare and to add the declared offset.
     probability_scale : int, optional
         Factor by which probabilities are multiplied for storage as 16-bit integers. Default: probabilities are stored
         as float32.
     overviews : bool
-        Whether to add overviews, which are smaller copies that viewers show first.
+        True to add overviews: smaller copies that viewers show first.
     n_jobs : int, optional
-        Number of threads that predict. Default: all processors.
+        Number of threads used for prediction. Default: all processors.
     progress : callable, optional
         Called with the number of pixels written so far and their fraction of all pixels.
 
     Returns
     -------
     Scoring
-        The figures of the run, in which rows are pixels. In the output, pixels without a prediction have the nodata
-        value, which is 255 for labels from 0 to 254, and NaN for floating-point numbers.
+        Counts and times of the run; its rows are pixels. In the output, pixels without a prediction have the no-data
+        value, which is 255 for labels from 0 to 254, and NaN for floating-point values.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def score_raster(
         rasterio is not installed: ``pip install 'approxsvm[raster]'``.
     """
     from approxsvm.integrations.rasters.pixels import nodata_number
-    from approxsvm.integrations.rasters.scenes import run  # imported here because the module needs rasterio
+    from approxsvm.integrations.rasters.scenes import run  # imported here because it needs rasterio
 
     scoring = Scoring()
     run(

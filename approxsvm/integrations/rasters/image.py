@@ -1,4 +1,4 @@
-"""The function predict_image(), which predicts the pixels of an array piece by piece, without copying the array."""
+"""The function predict_image(), which predicts the pixels of an array in chunks, without copying it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from approxsvm.runtime.evaluator import artifact_of, labels_of
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
-_PIECE_BYTES = 4 << 20  # memory for pixels and predictions, for each thread
+_PIECE_BYTES = 4 << 20  # memory per thread for pixels and predictions
 _FEWEST_PIXELS = 1 << 10
 _MOST_PIXELS = 1 << 16
-_ANSWERS = "approxsvm_answers"  # temporary name of a dimension
+_ANSWERS = "approxsvm_answers"  # temporary dimension name
 _OF_PLACE = ("grid_mapping", "crs", "transform", "AREA_OR_POINT")  # attributes copied from the image
 Index = tuple[Any, ...]
 
@@ -37,24 +37,24 @@ def predict_image(
     *,
     n_jobs: int | None = -1,
 ) -> Any:
-    """Predict every pixel of an array, in which some pixels may have no data.
+    """Predict every pixel of an array in which some pixels may have no data.
 
-    Predictions equal the results of `predict` and the related methods for the pixels as rows. The array is read in
-    pieces and not copied, so it may be a memory map that is larger than memory.
+    Predictions equal the results of `predict` and the related methods with the pixels as rows. The array is read in
+    chunks and not copied, so it may be a memory map that is larger than memory.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     image : array of any shape, one axis of which is the axis of the bands
-        A NumPy array or memory map; a masked array, in which a pixel that is masked in a band has no data; or an
-        xarray.DataArray, whose results are lazy if it contains a Dask array.
+        A NumPy array or memory map; a masked array, in which a pixel masked in any band that the model uses has no
+        data; or an xarray.DataArray, whose results are lazy if it contains a Dask array.
     axis : int or str
-        The axis of the bands: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a dimension of a DataArray. If
-        the coordinates of this dimension are strings, or rioxarray has read descriptions of the bands, these names are
-        matched to the column names with which the model was fitted.
+        The band axis: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a DataArray dimension. If this
+        dimension's coordinates are strings, or rioxarray has read band descriptions, these names are matched to the
+        column names with which the model was fitted.
     nodata : float, optional
-        Nodata value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always means
-        no data, except in bands for which the model accepts NaN.
+        No-data value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always
+        means no data, except in bands for which the model accepts NaN.
     outputs : str or sequence of str, optional
         "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression.
     n_jobs : int, optional
@@ -63,10 +63,10 @@ def predict_image(
     Returns
     -------
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
-        The shape is the image's shape without the axis of the bands. An output with several columns has an axis of
-        columns in place of the axis of the bands. A pixel without data, or with a number that the model rejects, is
-        masked. In a DataArray, the value of a masked pixel is the attribute ``_FillValue``, labels are integers, and
-        the attributes ``flag_values`` and ``flag_meanings`` name labels that are not integers.
+        The shape is the image's shape without the band axis. An output with several columns has a column axis in place
+        of the band axis. A pixel without data, or with a value that the model rejects, is masked. In a DataArray,
+        masked pixels have the value of the attribute ``_FillValue``, labels are integers, and the attributes
+        ``flag_values`` and ``flag_meanings`` name labels that are not integers.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _position(axis: int, shape: tuple[int, ...]) -> int:
 
 
 def _of_array(pixels: PixelModel, image: Any, nodata: float | None, n_workers: int) -> dict[str, Any]:
-    """Predict the pixels of an array whose first axis is the axis of the bands."""
+    """Predict the pixels of an array whose first axis is the band axis."""
     _check(pixels, image.shape, image.dtype)
     artifact, shape = pixels.artifact, image.shape[1:]
     labels = labels_of(artifact)
@@ -150,14 +150,14 @@ def _check(pixels: PixelModel, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 
 
 def _indices(pixels: PixelModel, image: Any) -> Generator[Index, None, None]:
-    """Yield the pieces of an array as indices for all axes except the axis of the bands."""
+    """Yield the chunks of an array as indices for all axes except the band axis."""
     n_answers = sum(len(answer_names(pixels.artifact, output)) for output in pixels.outputs)
     bytes_per_pixel = len(image) * (image.dtype.itemsize + 8) + 8 * n_answers
     yield from _divided(image.shape[1:], min(max(_PIECE_BYTES // bytes_per_pixel, _FEWEST_PIXELS), _MOST_PIXELS))
 
 
 def _divided(shape: tuple[int, ...], most: int) -> Iterator[Index]:
-    """Divide an array into pieces of at most `most` consecutive elements."""
+    """Divide an array into chunks of at most `most` consecutive elements."""
     if not shape:
         yield (...,)
         return
@@ -175,7 +175,7 @@ def _divided(shape: tuple[int, ...], most: int) -> Iterator[Index]:
 def _answer(pixels: PixelModel, image: Any, nodata: float | None, index: Index) -> tuple[Index, Answered]:
     part = image[(slice(None), *index)]
     mask = np.ma.getmask(part)
-    rows = np.ma.getdata(part).reshape(len(part), -1).T  # a view if the piece is contiguous
+    rows = np.ma.getdata(part).reshape(len(part), -1).T  # a view if the chunk is contiguous
     used = pixels.columns.used
     has_data = None
     if mask is not np.ma.nomask:
@@ -211,7 +211,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
-    known = image.encoding | image.attrs  # readers store the grid mapping in one of these attributes
+    known = image.encoding | image.attrs  # readers store the grid mapping in either of these
     shared = {name: known[name] for name in _OF_PLACE if name in known}
     answers = {}
     for output in pixels.outputs:
@@ -234,25 +234,25 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             answer = answer.transpose(*dims[:place], _ANSWERS, *dims[place:]).rename({_ANSWERS: dim})
             answer = answer.assign_coords({dim: list(layout.names)})
         answers[output] = answer.rename(output)
-        answers[output].attrs = shared | _attributes(layout)  # omits the scales and names of the bands
+        answers[output].attrs = shared | _attributes(layout)  # without the scales and names of the bands
     return answers
 
 
 def _band_names(image: Any, dim: str) -> list[str] | None:
-    """Return the names of the bands: string coordinates, or descriptions if the coordinates are numbers from 1."""
+    """Return the band names: string coordinates, or descriptions if the coordinates are numbers from 1."""
     if dim not in image.coords:
         return None
     bands, descriptions = image[dim].values.tolist(), image.attrs.get("long_name")
     if image[dim].dtype.kind in "UOT":
         return [str(band) for band in bands]
     if not isinstance(descriptions, list | tuple) or not all(band in range(1, len(descriptions) + 1) for band in bands):
-        return None  # an equal length is not sufficient, because reordering bands does not change the attribute
+        return None  # equal lengths are not sufficient: reordering bands does not change the attribute
     names = [descriptions[int(band) - 1] for band in bands]
     return names if all(isinstance(name, str) for name in names) else None
 
 
 def _encoded(pixels: PixelModel, layout: Layout, nodata: float | None, block: Any) -> npt.NDArray[Any]:
-    """Return the output bands of a block whose last axis is the axis of the image's bands."""
+    """Return the output bands for a block whose last axis is the image's band axis."""
     image = np.moveaxis(block, -1, 0)
     bands = np.empty((len(layout.names), *image.shape[1:]), layout.dtype)
     for index in _indices(pixels, image):
@@ -263,7 +263,7 @@ def _encoded(pixels: PixelModel, layout: Layout, nodata: float | None, block: An
 
 
 def _attributes(layout: Layout) -> dict[str, Any]:
-    """Return the attributes of a result, according to the CF conventions."""
+    """Return a result's attributes, which follow the CF conventions."""
     attributes: dict[str, Any] = {"_FillValue": layout.dtype.type(layout.nodata)}
     if layout.labels is not None and layout.labels.names:
         names = layout.labels.names

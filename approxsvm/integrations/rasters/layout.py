@@ -1,4 +1,4 @@
-"""Layout of output bands: names, the common data type, and the nodata value."""
+"""Layout of output bands: names, common data type, and no-data value."""
 
 import colorsys
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import labels_of
 from approxsvm.system.options import whole_number
 
-# Data types of integer bands, each with the preferred nodata value; the first sufficient type is used.
+# Data types of integer bands, each with its preferred no-data value; the first sufficient one is used.
 _INTEGERS = ((np.uint8, 255), (np.int16, -(1 << 15)), (np.uint16, (1 << 16) - 1), (np.int32, -(1 << 31)))
-_EXACT_FLOAT32 = 1 << 24  # all integers up to this number are exact in float32
-_GOLDEN_ANGLE = 0.618034  # step of the hue for which any number of colors stay distinct
+_EXACT_FLOAT32 = 1 << 24  # all integers up to this one are exact in float32
+_GOLDEN_ANGLE = 0.618034  # hue step that keeps any number of colors distinct
 Color = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class LabelCodes:
-    """Numbers that represent labels; `names` lists the labels if they are not 32-bit integers."""
+    """Integer codes for labels; `names` lists the labels if they are not 32-bit integers."""
 
     codes: npt.NDArray[np.int64]  # code of each label, in the model's order
     names: tuple[str, ...] = ()  # label of each code
@@ -48,15 +48,15 @@ class Layout:
     """Output bands of a model."""
 
     outputs: tuple[str, ...]
-    names: tuple[str, ...]  # name of each band
+    names: tuple[str, ...]  # one name per band
     labels: LabelCodes | None
     dtype: np.dtype[Any]
-    nodata: float  # NaN if the bands are floating-point numbers
-    scale: int | None  # factor of probabilities
+    nodata: float  # NaN if the bands are floating-point
+    scale: int | None  # factor for probabilities
 
     @classmethod
     def of(cls, artifact: Artifact, outputs: Sequence[str], probability_scale: int | None = None) -> "Layout":
-        """Choose the smallest data type for all outputs, and a nodata value that differs from all outputs."""
+        """Choose the smallest data type for all outputs, and a no-data value that differs from all of them."""
         if probability_scale is not None:
             probability_scale = whole_number(probability_scale, "probability_scale", 1, (1 << 16) - 2)
             if "probability" not in outputs:
@@ -76,7 +76,7 @@ class Layout:
         return cls(tuple(outputs), names, labels, dtype, nodata, probability_scale)
 
     def encoded(self, answered: Answered, n_pixels: int) -> npt.NDArray[Any]:
-        """Return the output bands of some pixels, shape (n_bands, n_pixels)."""
+        """Return the output bands for some pixels, of shape (n_bands, n_pixels)."""
         bands = np.full((len(self.names), n_pixels), self.nodata, self.dtype)
         where: Any = slice(None) if answered.pixels is None else answered.pixels
         first = 0
@@ -91,7 +91,7 @@ class Layout:
         return bands
 
     def colors(self) -> dict[int, Color]:
-        """Return a color for each label if the only band contains labels of eight bits, otherwise an empty dict."""
+        """Return a color for each label if the only band contains 8-bit labels; otherwise return an empty dict."""
         if self.labels is None or len(self.names) > 1 or self.dtype != np.uint8:
             return {}
         known = sorted(self.labels.codes.tolist())
@@ -109,7 +109,7 @@ def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
 
 
 def _integer_type(taken: set[int], scale: int | None) -> tuple[np.dtype[Any], int]:
-    """Return a dtype for the numbers in `taken` and 0 to `scale`, and a number that differs from all these numbers."""
+    """Return a dtype for the values in `taken` and 0 to `scale`, and a value that differs from all of them."""
     for kind, preferred in _INTEGERS:
         lowest, highest = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         if min(taken) < lowest or max(taken) > highest or (scale and kind in (np.uint8, np.int16)):

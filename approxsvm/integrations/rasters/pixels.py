@@ -16,20 +16,20 @@ from approxsvm.runtime.evaluator import BoolArray, Evaluator, IntArray, availabl
 from approxsvm.runtime.gaps import answers_with_gaps
 from approxsvm.system.options import real_number
 
-_MAX_REASONS = 20  # limit on reasons reported for one block
+_MAX_REASONS = 20  # maximum number of reasons reported for one block
 
 
 @dataclass(frozen=True)
 class Answered:
     """Predictions for some pixels of a block."""
 
-    answers: dict[str, npt.NDArray[Any]]  # arrays of shape (n_pixels, n_columns) by output
-    pixels: IntArray | None  # the pixels that have a prediction; None means all pixels
-    reasons: dict[int, str] = field(default_factory=dict)  # reasons why pixels with data have no prediction
+    answers: dict[str, npt.NDArray[Any]]  # one array of shape (n_pixels, n_columns) per output
+    pixels: IntArray | None  # indices of the pixels with a prediction; None means all pixels
+    reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have no prediction
 
 
 class PixelModel:
-    """Model as a function of pixels, which can be pickled and uses one thread per call.
+    """Model as a function of pixels; can be pickled and uses one thread per call.
 
     The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output
     or takes strings.
@@ -52,10 +52,10 @@ class PixelModel:
         return PixelModel, (self.artifact, self.outputs)
 
     def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
-        """Predict the pixels in `rows`, shape (n_pixels, n_bands), that have data (None: all pixels).
+        """Predict the pixels in `rows`, of shape (n_pixels, n_bands), that have data (None: all pixels).
 
         NaN means no data in a band for which the model does not accept NaN. A pixel gets no prediction if it has no
-        data in some band that the model uses, or if it is NaN in all bands that the model uses.
+        data in some band that the model uses, or is NaN in all of them.
         """
         check_exact(rows, self.columns)
         has_data, infinite = self._finite(rows, has_data)
@@ -71,7 +71,7 @@ class PixelModel:
         return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
-        """Return a mask of valid pixels (finite, or NaN where the model accepts NaN), and a mask of infinite pixels."""
+        """Return a mask of valid pixels (finite, or NaN if the model accepts it), and the indices of infinite ones."""
         none = np.empty(0, np.intp)
         if rows.dtype.kind != "f" or np.isfinite(rows).all():
             return has_data, none
@@ -89,7 +89,7 @@ def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
 
 
 def nodata_number(value: Any) -> int | float | None:
-    """Return a nodata value as a number, or None for NaN, which always means no data; raise InputError if invalid."""
+    """Return a no-data value as a number, or None for NaN, which always means no data; raise InputError if invalid."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
     number = real_number(value, "nodata")
@@ -97,7 +97,7 @@ def nodata_number(value: Any) -> int | float | None:
 
 
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
-    """Return a mask of pixels that differ from a number, which is rounded to `dtype`; True means all pixels."""
+    """Return a mask of the pixels that differ from a number rounded to `dtype`; True means all pixels."""
     if np.isnan(number):
         return True  # the model determines whether NaN is valid
     if dtype.kind == "f":
@@ -110,5 +110,5 @@ def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> An
 
 
 def in_bands(text: str) -> str:
-    """Convert a sentence about the columns of a table to a sentence about the bands of an image."""
+    """Convert a sentence about a table's columns to one about an image's bands."""
     return re.sub(r"\bcolumn(s?)\b", r"band\1", text.replace("the table", "the file"))

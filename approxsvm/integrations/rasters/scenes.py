@@ -26,12 +26,12 @@ from approxsvm.runtime.evaluator import BoolArray, artifact_of
 from approxsvm.system.output_files import refuse_shared_files
 from approxsvm.system.threads import n_threads
 
-# Limits on GDAL's cache of blocks for all files. The cache should contain all blocks of one window, because missing
-# blocks are decoded again.
+# Limits on GDAL's block cache for all files. The cache should hold all blocks of one window, because missing blocks are
+# decoded again.
 _LEAST_CACHE_BYTES = 32 << 20
 _MOST_CACHE_BYTES = 128 << 20
-_WORK_BYTES = 48 << 20  # memory for the pixels and predictions of all threads
-_FEWEST_PIXELS = 1 << 10  # minimum memory for a piece of a window
+_WORK_BYTES = 48 << 20  # memory for the pixels and predictions in all threads
+_FEWEST_PIXELS = 1 << 10  # a chunk may have this many pixels even if memory is short
 _MOST_PIXELS = 1 << 17
 
 
@@ -48,7 +48,7 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Implement `score_raster`; add the figures of the run to `scoring`."""
+    """Implement `score_raster`; add the counts and times of the run to `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     pixels = PixelModel(artifact_of(model), outputs)
     layout = Layout.of(pixels.artifact, pixels.outputs, probability_scale)
@@ -78,13 +78,13 @@ def _fingerprint(pixels: PixelModel, reading: Mapping[str, Any], scale: int | No
 
 
 def _part_of(progress: Progress | None, k: int, n: int) -> Progress | None:
-    """Return a function that converts the progress of scene k to the progress of all n scenes."""
+    """Return a function that converts the progress within scene k to the overall progress across n scenes."""
     return None if progress is None else lambda pixels, share: progress(pixels, (k + (share or 0.0)) / n)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """Settings that all scenes of a run share."""
+    """Settings shared by all scenes of a run."""
 
     pixels: PixelModel
     layout: Layout
@@ -94,7 +94,7 @@ class _Work:
     tell: Any
 
     def pieces(self, stack: Stack, tiling: Tiling, scoring: Scoring) -> Generator["_Piece", None, None]:
-        """Read the windows; yield pieces of full rows, one piece for each thread."""
+        """Read the windows; yield chunks of full rows, enough to occupy all threads."""
         n_bands = len(stack.bands)
         bytes_per_pixel = n_bands * (stack.dtype.itemsize + 8) + 16 * len(self.layout.names)
         most = _WORK_BYTES // (self.n_workers + 3) // bytes_per_pixel
@@ -103,7 +103,7 @@ class _Work:
             start = time.perf_counter()
             block, has_data = stack.read(window)
             scoring.seconds_reading += time.perf_counter() - start
-            share = -(-window.height * window.width // self.n_workers)  # pixels for each thread
+            share = -(-window.height * window.width // self.n_workers)  # pixels per thread
             step = max(1, min(share, most) // window.width)
             for row in range(0, window.height, step):
                 rows = slice(row, min(row + step, window.height))
@@ -122,7 +122,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Result:
-    """Predictions for a piece that have not been written yet."""
+    """Predictions for a chunk that have not been written yet."""
 
     piece: _Piece
     bands: npt.NDArray[Any]
@@ -162,7 +162,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
                 if rows.start == 0:
                     whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
                 whole[:, rows] = result.bands
-                if rows.stop == window.height:  # GDAL takes twenty times as long to write parts of blocks
+                if rows.stop == window.height:  # writing partial blocks takes GDAL twenty times as long
                     start = time.perf_counter()
                     write(whole, window)
                     scoring.seconds_writing += time.perf_counter() - start
@@ -173,8 +173,8 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
 
 
 def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
-    """Return the size of GDAL's cache for a scene."""
-    needed = _LEAST_CACHE_BYTES // 2  # part of the cache for the output
+    """Return the size of GDAL's cache for one scene."""
+    needed = _LEAST_CACHE_BYTES // 2  # the output's part of the cache
     for band in stack.bands:
         height, width = (min(block, size) for block, size in zip(band.block, tiling.size, strict=True))
         needed += height * width * -(-tiling.width // width) * band.dtype.itemsize
@@ -182,7 +182,7 @@ def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
 
 
 def _count(scoring: Scoring, name: str, result: _Result) -> None:
-    """Add the figures of a result to `scoring`."""
+    """Add the counts and times of a result to `scoring`."""
     window, n_pixels = result.piece.window, result.bands[0].size
     scoring.n_rows += n_pixels
     scoring.n_bad += n_pixels - result.n_answered

@@ -1,4 +1,4 @@
-"""Reader of input files with the same grid as one stack of bands, with a mask of the pixels that have data."""
+"""Reads input files with the same grid as one stack of bands, with a mask of the pixels that have data."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from approxsvm.system.packages import import_package
 
 rasterio = import_package("rasterio", "raster", "reading rasters")
 
-_MAX_SHIFT = 1e-3  # maximum distance between corners of two equal grids, in pixels
+_MAX_SHIFT = 1e-3  # maximum distance between the corners of two equal grids, in pixels
 _MESSAGE_CHARACTERS = 300
 
 
@@ -33,7 +33,7 @@ def gdal_failure(error: Exception) -> str:
 
 @contextmanager
 def naming(name: str, doing: str) -> Iterator[None]:
-    """Convert errors from GDAL to a DataFormatError that names a file."""
+    """Convert GDAL errors to a DataFormatError that names a file."""
     try:
         yield
     except rasterio.errors.RasterioError as error:
@@ -41,7 +41,7 @@ def naming(name: str, doing: str) -> Iterator[None]:
 
 
 def open_quietly(*arguments: Any, **options: Any) -> Any:
-    """Open a file, without a warning about a missing georeference; no other thread may open files at the same time."""
+    """Open a file without a warning about a missing georeference; no other thread may open files at the same time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(*arguments, sharing=False, **options)
@@ -49,25 +49,25 @@ def open_quietly(*arguments: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Band:
-    """Band of an open file; `name` is the description of the band, or its number among all bands."""
+    """Band of an open file; `name` is its description, or its number among all bands."""
 
     file: Any
-    number: int  # number of the band in the file, from 1
+    number: int  # number of the band within the file, from 1
     name: str
     dtype: np.dtype[Any]
-    nodata: int | float | None  # nodata value, if the file declares one
-    factors: tuple[float, float]  # scale and offset that the file declares
-    block: tuple[int, int]  # height and width of the blocks in which the file is stored
+    nodata: int | float | None  # no-data value, if the file declares one
+    factors: tuple[float, float]  # scale and offset declared by the file
+    block: tuple[int, int]  # height and width of the file's blocks
     is_alpha: bool
 
 
 class Stack:
-    """Bands of the model, in the model's order, from files with the same grid.
+    """The model's bands, in its order, from files with the same grid.
 
-    `grid` contains the size and georeference of all files, as keyword arguments of rasterio. The files stay open until
-    `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default, bands are
-    chosen by name or position. `nodata` is a nodata value for every band. Raises InputError if files have different
-    grids or bands are missing.
+    `grid` contains the size and georeference shared by the files, as keyword arguments for rasterio. The files stay
+    open until `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default,
+    bands are chosen by name or position. `nodata` is a no-data value for every band. Raises InputError if the files
+    have different grids or bands are missing.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Stack:
         self.ground_points = first.gcps
         every = _bands(self.files)
         self.bands = _chosen(every, model, bands, self.name, tell)
-        # A band that the model does not use is read like any other band, but its values are ignored.
+        # A band that the model does not use is read like any other, but its values are ignored.
         self._use = model.used.tolist()
         used = [self.bands[k] for k in self._use]
         self._masks = _masks(used, every)
@@ -113,9 +113,10 @@ class Stack:
             )
 
     def read(self, window: Window) -> tuple[npt.NDArray[Any], BoolArray | None]:
-        """Return the chosen bands of a window, and a mask of the pixels with data, or None if all pixels have data.
+        """Return the chosen bands in a window, and a mask of the pixels with data, or None if all pixels have data.
 
-        The shape of the bands is (n_bands, height, width). Raises DataFormatError if a file is damaged in the window.
+        The shape of the bands is (n_bands, height, width). Raises DataFormatError if the file is damaged within the
+        window.
         """
         block = np.empty((len(self.bands), window.height, window.width), self.dtype)
         has_data = np.ones((window.height, window.width), np.bool_)
@@ -143,7 +144,7 @@ class Stack:
 
 
 def _bands(files: Sequence[Any]) -> list[Band]:
-    """Return all bands; if names occur twice, the file's name and, if needed, the number become prefixes."""
+    """Return all bands; if a name occurs twice, prefix names with the file name and, if needed, the band number."""
     found = [(file, k) for file in files for k in range(file.count)]
     names = [file.descriptions[k] or str(n) for n, (file, k) in enumerate(found, 1)]
     if len(set(names)) < len(names):
@@ -205,7 +206,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read (file, band, whether the band is alpha); declared nodata values need no mask."""
+    """Return the masks to read (file, band, whether the band is alpha); declared no-data values need no mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}
@@ -220,7 +221,7 @@ def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, 
 
 
 def _parts(file: Any) -> str:
-    """Return the end of a message that names the rasters inside a file, such as variables of a NetCDF file."""
+    """Return the end of a message, naming the rasters inside a file, such as the variables of a NetCDF file."""
     names = list(file.subdatasets)
     return f", but the rasters {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}" if names else ""
 
@@ -236,7 +237,7 @@ def _check_same_grid(first: Any, other: Any) -> None:
         raise InputError(f"{both} coordinate systems: {systems}; warp one to the grid of the other (gdalwarp)")
     corners = [(0, first.width, 0), (0, 0, first.height), (1, 1, 1)]
     own, others = (np.reshape(file.transform[:6], (2, 3)) for file in (first, other))
-    pixel = np.hypot(*own[:, :2]).min()  # length of the shorter side
+    pixel = np.hypot(*own[:, :2]).min()  # length of a pixel's shorter side
     if np.abs((own - others) @ corners).max() > _MAX_SHIFT * pixel:
         places = " and ".join(str(tuple(file.transform)[:6]) for file in (first, other))
         raise InputError(f"{both} grids: {places}; warp one to the grid of the other (gdalwarp)")

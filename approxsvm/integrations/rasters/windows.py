@@ -1,11 +1,11 @@
-"""Windows of a raster; if memory suffices, a window consists of whole file blocks, and each block is decoded once."""
+"""Windows of a raster; if memory permits, each consists of whole file blocks, so each block is decoded once."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_WINDOW_BYTES = 16 << 20  # memory of a window; up to three windows are in memory
-_TILE = 16  # tile sizes in a TIFF file are multiples of this number
+_WINDOW_BYTES = 16 << 20  # memory per window; up to three windows are in memory
+_TILE = 16  # tile sizes in TIFF files are multiples of this
 _TILES = (512, 256, 128, 64, 32, _TILE)
 _SMALL = 256  # rasters up to this width or height are written as strips
 
@@ -24,18 +24,18 @@ class Window:
 class Tiling:
     """Size of the windows in a raster of the given `size`, and of the tiles in which predictions are written.
 
-    If possible, windows consist of whole tiles of the output, so that each tile is compressed once.
+    If possible, windows consist of whole output tiles, so that each tile is compressed once.
     """
 
     size: tuple[int, int]  # height and width
     height: int
     width: int
-    group: int  # pixel rows that are processed together, one column of windows after the other
+    group: int  # pixel rows processed together, one column of windows after another
     tile: tuple[int, int] | None  # height and width of tiles; None means strips as high as a window
 
     @classmethod
     def of(cls, size: tuple[int, int], blocks: Sequence[tuple[int, int]], bytes_per_pixel: int) -> "Tiling":
-        """Choose windows for a raster; `blocks` lists the sizes of the files' blocks, (height, width)."""
+        """Choose windows for a raster; `blocks` lists the files' block sizes, (height, width)."""
         height, width = size
         block_height = min(max(rows for rows, _ in blocks), height)
         block_width = min(max(columns for _, columns in blocks), width)
@@ -45,7 +45,7 @@ class Tiling:
             rows, columns = _down(fit, max(step for step in steps if step <= fit)), width
         elif block_height * block_width <= most:
             rows, columns = block_height, _down(most // block_height, block_width)
-        else:  # the blocks of the file exceed the memory for a window
+        else:  # the file's blocks exceed the memory for a window
             columns = min(block_width, most)
             fit = most // columns
             rows = next((t for t in _TILES if t <= fit and block_height % t == 0), _down(fit, _TILE))
@@ -69,5 +69,5 @@ class Tiling:
 
 
 def _down(number: int, step: int) -> int:
-    """Round `number` down to a multiple of `step` unless `number` is less than `step`."""
+    """Round `number` down to a multiple of `step`, unless it is less than `step`."""
     return number - number % step if number >= step else number

@@ -1,4 +1,4 @@
-"""Writer of predictions to GeoTIFF files with names, colors and categories; a file gets its name when complete."""
+"""Writes predictions to GeoTIFF files with names, colors and categories; files are renamed when complete."""
 
 import errno
 import html
@@ -20,12 +20,12 @@ from approxsvm.system.packages import import_package
 rasterio = import_package("rasterio", "raster", "writing rasters")
 
 Write = Callable[[Any, Window], None]
-_SMALLEST_OVERVIEW = 256  # minimum length of the longer side, in pixels
+_SMALLEST_OVERVIEW = 256  # overviews are added until the longer side has at most this many pixels
 _SUFFIXES = (".tif", ".tiff")
 
 
 def check_name(output: str) -> None:
-    """Raise InputError for an output name that is not a GeoTIFF file name."""
+    """Raise InputError if an output name is not the name of a GeoTIFF file."""
     if not output.lower().endswith(_SUFFIXES) or (os.path.exists(output) and not os.path.isfile(output)):
         raise InputError(f"{output}: the output of a raster must be a file whose name ends in .tif, or a folder")
 
@@ -34,7 +34,7 @@ def check_name(output: str) -> None:
 def open_raster(
     path: str, grid: Mapping[str, Any], ground_points: Any, layout: Layout, tiling: Tiling, *, overviews: bool
 ) -> Iterator[Write]:
-    """Yield a function that writes the bands of a window; the complete file appears if the block ends without error.
+    """Yield a function that writes a window's bands; the complete file appears if the block ends without error.
 
     Raises OSError if the disk is full, which GDAL itself does not always report.
     """
@@ -60,7 +60,7 @@ def _write(path: str, dataset: Any, bands: Any, window: Window) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Convert errors from GDAL to an OSError that names the output."""
+    """Convert GDAL errors to an OSError that names the output."""
     try:
         yield
     except rasterio.errors.RasterioError as error:
@@ -109,7 +109,7 @@ def _add_overviews(name: str, layout: Layout) -> None:
 
 
 def _check_complete(name: str) -> None:
-    """Raise RasterioIOError if a block is missing, because closing a file does not report that the disk was full."""
+    """Raise RasterioIOError if a block is missing: closing a file does not report that the disk was full."""
     n_bytes = os.path.getsize(name)
     with open_quietly(name) as dataset:
         for band in dataset.indexes:
@@ -124,7 +124,7 @@ def _check_complete(name: str) -> None:
 
 
 def _write_categories(path: str, layout: Layout) -> None:
-    """Write the class names to the sidecar file that GDAL reads; remove sidecar files of an earlier output."""
+    """Write the class names to the sidecar file read by GDAL; remove the sidecar files of an earlier output."""
     for suffix in (".aux.xml", ".ovr", ".msk"):
         Path(path + suffix).unlink(missing_ok=True)
     if layout.labels is None or not layout.labels.names:

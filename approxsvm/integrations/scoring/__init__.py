@@ -1,1 +1,1 @@
-"""Predictions for files of any size, which are read in batches; output files are renamed when complete."""
+"""Predictions for files of any size, read in batches; output files are renamed when complete."""

@@ -1,4 +1,4 @@
-"""The public function score_dataset(), which calls the module pipeline.py."""
+"""The public function score_dataset(), implemented in pipeline.py."""
 
 from __future__ import annotations
 
@@ -26,62 +26,61 @@ def score_dataset(
     n_jobs: int | None = -1,
     progress: Progress | None = None,
 ) -> Scoring:
-    """Predict files of any size in constant memory.
+    """Predict on files of any size in constant memory.
 
-    Batches of rows are read while earlier batches are predicted and written. Predictions are identical to the results
-    of `predict` and the related methods.
+    Batches of rows are read while earlier ones are predicted and written. Predictions are identical to the results of
+    `predict` and the related methods.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; the names of a model's output columns begin with the model's name in the
-        mapping.
+        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
     inputs : path or sequence of paths
         CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files, folders of such
         files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in
-        `Predictor.predict_arrow`. A CSV file without a header has the columns 1, 2, ... LIBSVM text has a column
-        "target" with the first number of each line, and arrays have a column "row" with the number of each row; `keep`
-        may contain the names of these columns. A .npy file is memory-mapped, and a .npz file is read into memory.
+        `Predictor.predict_arrow`. A CSV file without a header has the columns 1, 2, ... LIBSVM text has a "target"
+        column (the first number of each line) and arrays have a "row" column (the row number); `keep` may name these
+        columns. A .npy file is memory-mapped, and a .npz file is read into memory.
     output : path
-        A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
-        file for each input file; if a run was killed, the same call continues with the first missing file.
+        A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix denotes a folder, which
+        receives one file per input file; if a run was killed, the same call continues with the first missing file.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns to copy to the output, before the predictions. Columns of a CSV file are copied as unchanged strings.
+        Columns to copy to the output; they precede the predictions. CSV columns are copied unchanged, as strings.
     columns : sequence of str, optional
         The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
         Treatment of rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
         model's range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
-        Default: the format that the name of each file implies, CSV for standard input, and LIBSVM text for other names
-        if `delimiter` is not given, unless the first bytes show another kind of file.
+        Default: the format implied by each file's name, CSV for standard input, and LIBSVM text for other names if
+        `delimiter` is not given, unless the first bytes indicate a different file format.
     output_format : {"csv", "parquet", "arrow"}, optional
-        Default: the format that the output's name implies, Parquet in a folder, and CSV on standard output.
+        Default: the format implied by the output's name, Parquet in a folder, and CSV on standard output.
     delimiter : str, optional
-        Character between the columns of CSV inputs. Default: a comma. If `delimiter` is given, files whose names imply
-        no format are read as CSV.
+        Character between the columns of CSV inputs. Default: a comma. If it is given, files whose names imply no format
+        are read as CSV.
     header : bool, optional
-        Whether the first line of CSV inputs has column names. Default: True unless all cells of the line are numbers or
-        empty. The numbers 0, 1, 2, ... are treated as names, because pandas writes these numbers for an array; if the
-        first line may also be a row of data, `header` must be given.
+        True if the first line of CSV inputs contains column names. Default: True unless all cells of the line are
+        numbers or empty. The numbers 0, 1, 2, ... are treated as names, because pandas writes them for an array; if the
+        first line may also be a data row, `header` must be given.
     batch_rows : int, optional
-        Number of rows in a batch. Default: 65,536, or fewer with more than 32 columns.
+        Number of rows per batch. Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional
-        Number of threads that predict. Default: all processors.
+        Number of threads used for prediction. Default: all processors.
     progress : callable, optional
         Called with the number of rows written and the fraction of the input processed so far (None if unknown).
 
     Returns
     -------
     Scoring
-        Figures of the run.
+        Counts and times of the run.
 
     Raises
     ------
     InputError
-        A column is missing, an output does not exist, a row is bad (the message names the file and the row), or the
+        A column is missing, an output does not exist, a row is invalid (the message names the file and the row), or the
         output is the same file as an input or a model, under any name.
     DataFormatError
         A file does not have the expected format.
@@ -98,7 +97,7 @@ def score_dataset(
     >>> scored.n_rows
     150
     """
-    from approxsvm.integrations.scoring.pipeline import run  # imported here because the module needs pyarrow
+    from approxsvm.integrations.scoring.pipeline import run  # imported here because it needs pyarrow
 
     scoring = Scoring()
     run(

@@ -1,4 +1,4 @@
-"""Output folders, which have a file for each input file, so that a killed run can be continued."""
+"""Output folders, which contain one file per input file, so that a killed run can be continued."""
 
 import hashlib
 import json
@@ -11,18 +11,18 @@ from approxsvm.errors import InputError
 from approxsvm.integrations.scoring.sources import COMPRESSED, STANDARD, Source
 from approxsvm.system.output_files import File, write_whole
 
-RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an underscore
+RECORD = "_approxsvm_score.json"  # other programs skip files whose names begin with an underscore
 
 
 def is_folder(output: str) -> bool:
-    """Return whether an output is a folder or, if its path does not exist, has the name of a folder."""
+    """Return whether an output is a folder or, if its path does not exist, is named like one."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
 
 
 def model_files(model: Any) -> Iterator[tuple[str, File]]:
-    """Yield a name for messages and the path, for each file of a model or of the models in a mapping."""
+    """Yield a name for messages and the path, for every file of a model or of the models in a mapping."""
     for one in model.values() if isinstance(model, Mapping) else [model]:
         if isinstance(one, (str, os.PathLike)):
             yield f"model {os.fspath(one)}", one
@@ -34,10 +34,10 @@ def checksum(data: bytes) -> str:
 
 
 class PartFolder:
-    """Folder of predictions, with one file (a part) for each input file, and a record of the models and options.
+    """Folder of predictions, with one file (a part) per input file, and a record of the models and options.
 
-    A run with the same record continues a run that was killed: existing parts are complete, and a part is kept unless
-    it is older than its source. Raises InputError if two sources would have the same part.
+    A run continues a killed run with the same record: existing parts are complete, and each is kept unless it is older
+    than its source. Raises InputError if two sources would have the same part.
     """
 
     def __init__(self, folder: Path, kind: str, suffix: str, sources: Sequence[Source]) -> None:
@@ -55,14 +55,14 @@ class PartFolder:
             self.paths[source] = path
 
     def written(self) -> Iterator[tuple[str, Path]]:
-        """Yield a name for messages and the path, for each file that may be written."""
+        """Yield a name for messages and the path, for every file that may be written."""
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 
     def claim(self, options: Mapping[str, Any]) -> list[Source]:
-        """Write the record of a run with the given options; return the sources that have no complete part yet.
+        """Write the record of a run with the given options; return the sources that do not have a complete part yet.
 
-        Raises InputError if the run would overwrite files of other runs or programs.
+        Raises InputError if the run would overwrite files from other runs or programs.
         """
         self._write_record(options)
         return [source for source in self.paths if not self._is_done(source)]
@@ -96,11 +96,11 @@ class PartFolder:
             raise InputError(f"{record}: not the record of a run; use another folder, or remove it") from None
 
     def _is_done(self, source: Source) -> bool:
-        """Return whether the part of a source exists and is not older than the source."""
+        """Return whether the part for a source exists and is not older than the source."""
         path = self.paths[source]
         return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns
 
     def path(self, source: Source) -> str:
-        """Return the path to which the part of a source is written; create its folder."""
+        """Return the path to which the part for a source is written; create its folder."""
         self.paths[source].parent.mkdir(parents=True, exist_ok=True)
         return os.fspath(self.paths[source])

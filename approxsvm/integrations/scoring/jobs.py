@@ -1,4 +1,4 @@
-"""Models and options that are sent to the workers of a cluster; each process opens a model once."""
+"""Models and options sent to the workers of a cluster; each process opens a model once."""
 
 import threading
 from collections import OrderedDict
@@ -15,21 +15,21 @@ from approxsvm.runtime.evaluator import Evaluator, artifact_of
 
 _MOST_OPEN = 8  # maximum number of jobs whose models stay open in a worker
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
-# Models by checksum, which jobs with different outputs or columns share.
+# Models by checksum, shared by jobs with different outputs or columns.
 _open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Job:
-    """Models, identified by checksums, and the options of `Scorer`."""
+    """Models, identified by checksums, and the options for `Scorer`."""
 
     checksums: tuple[tuple[str, str], ...]  # name and SHA-256 of each artifact
     outputs: tuple[str, ...] | None
     keep: tuple[str, ...]
     columns: tuple[str, ...] | None
     on_error: OnError
-    version: str  # version of approxsvm with which the job was created
+    version: str  # version of approxsvm that created the job
     # The artifacts by name; empty if the artifacts are sent separately.
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def token(self) -> str:
-        """Checksum of all artifacts."""
+        """Checksum over all artifacts."""
         return checksum(repr(self.checksums).encode())
 
     def without_contents(self) -> "Job":
@@ -59,9 +59,9 @@ class Job:
         return replace(self, contents={})
 
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
-        """Return the scorer of this job, which the first call in a process opens.
+        """Return this job's scorer, which is opened by the first call in a process.
 
-        Raises an error if the version or a checksum differs. `contents` returns the artifacts by name, and is called
+        Raises an error if the version or a checksum differs. `contents` returns the artifacts by name; it is called
         only if an artifact has to be opened.
         """
         installed = version("approxsvm")

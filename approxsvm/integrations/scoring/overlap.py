@@ -15,11 +15,11 @@ def overlapped(
 ) -> Generator[Result, None, None]:
     """Yield the results of `work` for all items, in order.
 
-    One thread reads the next item, each of `n_workers` threads processes an item, and the caller writes results. At
+    One thread reads the next item, `n_workers` threads process one item each, and the caller writes the results. At
     most `n_workers` + 3 items are in memory.
     """
     pending: deque[Future[Result]] = deque()
-    # The threads must end before the caller closes the files that the threads read.
+    # The threads must end before the caller closes the files they read.
     with closing(items), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as workers:
         try:
             upcoming = reader.submit(next, items, None)

@@ -1,4 +1,4 @@
-"""Output files, which are written to a temporary name and renamed when complete."""
+"""Output files, written under a temporary name and renamed when complete."""
 
 import io
 import re
@@ -23,7 +23,7 @@ Write = Callable[[Any], None]
 
 
 def output_format(output: str, requested: str | None, is_folder: bool) -> str:
-    """Return the output format; raise InputError if the format is unknown, or if the output does not support it."""
+    """Return the output format; raise InputError if it is unknown or not supported by the output."""
     if requested is not None and requested not in OUTPUT_FORMATS:
         raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {requested!r}")
     if output == STANDARD:
@@ -63,7 +63,7 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 class _OneColumn:
-    """Writer of a CSV file with one column; nulls are written as "", as in pandas, because readers skip empty lines."""
+    """Writer of one-column CSV files; nulls are written as "", as in pandas, because readers skip empty lines."""
 
     def __init__(self, file: Any, schema: Any) -> None:
         self._file, self._csv = file, import_package("pyarrow.csv", "arrow", "writing CSV files")
@@ -93,7 +93,7 @@ class _OneColumn:
 
 
 def _check_types(schema: Any, kind: str) -> None:
-    """Raise InputError for a column type that the file format does not support."""
+    """Raise InputError for a column type not supported by the file format."""
     for column in schema:
         nothing = pa.RecordBatch.from_arrays([pa.nulls(1, column.type)], [column.name])
         try:
@@ -113,7 +113,7 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     try:
         yield made.write_batch
     except BaseException as error:
-        with suppress(Exception):  # report only the first error
+        with suppress(Exception):  # only the first error is reported
             made.close()
         if isinstance(error, pa.ArrowException):
             _check_types(schema, kind)
@@ -123,7 +123,7 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
 
 
 def run_fingerprint(scorer: Scorer) -> dict[str, Any]:
-    """Return the models and options that the record of an output folder stores."""
+    """Return the models and options stored in the record of an output folder."""
     return {
         "models": {name: checksum(evaluator.artifact.data) for name, evaluator in scorer.evaluators.items()},
         "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},

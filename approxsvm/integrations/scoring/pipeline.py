@@ -43,7 +43,7 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Implement `score_dataset`; add the figures of the run to `scoring`."""
+    """Implement `score_dataset`; add the counts and times of the run to `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     in_folder = is_folder(output)
@@ -60,7 +60,7 @@ def run(
         scoring.n_kept = len(sources) - len(remaining)
     share = _Share(remaining, progress)
     with closing(overlapped(_blocks(remaining, scorer, how, scoring), _score, n_workers)) as results:
-        for first in results:  # `first` is the first result for each output file
+        for first in results:  # `first` is the first result for an output file
             path = output if folder is None else folder.path(remaining[first.source])
             _write(path, kind, _for_one_file(first, results, by_source=folder is not None), scoring, share)
             scoring.written.append(path)
@@ -81,7 +81,7 @@ def _written(output: str) -> Iterator[tuple[str, File]]:
 
 
 def _open_file(name: str, stream: Any) -> Iterator[tuple[str, File]]:
-    """Yield the file of a stream if there is one."""
+    """Yield the file descriptor of a stream if it has one."""
     with suppress(AttributeError, OSError, ValueError):
         yield name, stream.fileno()
 
@@ -119,7 +119,7 @@ def _blocks(
 
 
 def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """Yield the results for the same output file as `first`: all results, or the results up to the source's end."""
+    """Yield the results for the same output file as `first`: all of them, or those up to the source's end."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:
@@ -156,7 +156,7 @@ def _with_schema(batch: Any, schema: Any, name: str) -> Any:
 
 
 def _check_casts(given: Any, schema: Any) -> None:
-    """Raise ArrowTypeError for casts that could change values, because Arrow may round or truncate values silently."""
+    """Raise ArrowTypeError for casts that could change values: Arrow may round or truncate them silently."""
     for one, kept in zip(given, schema, strict=True):
         both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
         common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
@@ -165,7 +165,7 @@ def _check_casts(given: Any, schema: Any) -> None:
 
 
 class _Share:
-    """Fraction of all sources, in bytes, that has been processed."""
+    """Fraction of all sources, in bytes, processed so far."""
 
     def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
         self.names = [source.name for source in sources]

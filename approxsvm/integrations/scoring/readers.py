@@ -1,4 +1,4 @@
-"""Readers that split files into blocks of rows, with a name for every row."""
+"""Readers that split files into blocks of rows and provide a name for every row."""
 
 import codecs
 import contextlib
@@ -24,12 +24,12 @@ from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_TEXT_BYTES = 1 << 22  # bytes parsed at once from a CSV or LIBSVM file; lines of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # bytes for each feature in a line of LIBSVM text: the index, the number, and a margin
-_COLUMN_BYTES = 1 << 16  # bytes read at once from a column chunk of a Parquet file, for row groups of any size
+_TEXT_BYTES = 1 << 22  # bytes parsed at a time from a CSV or LIBSVM file; lines of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # bytes per feature in a line of LIBSVM text: the index, the number, and a margin
+_COLUMN_BYTES = 1 << 16  # bytes read at a time from a column chunk of a Parquet file, whatever the row-group size
 _MAX_NUMBERS = 1 << 21  # maximum number of values in a batch
 _MAX_ROWS = 1 << 16
-ROW = "row"  # name of the column with the row numbers of an array
+ROW = "row"  # name of the column with an array's row numbers
 TARGET = "target"  # name of the column with the first number in each line of LIBSVM text
 
 
@@ -37,10 +37,10 @@ TARGET = "target"  # name of the column with the first number in each line of LI
 class Reading:
     """Options for reading files; an invalid `batch_rows` or `delimiter` raises InputError."""
 
-    batch_rows: int | None = None  # number of rows in a batch; None: chosen by `rows_of`
+    batch_rows: int | None = None  # number of rows per batch; None: chosen by `rows_of`
     delimiter: str | None = None  # character between columns of CSV files; None means a comma
-    header: bool | None = None  # whether the first line of a CSV file has names; None: detected by `has_names`
-    tell: Tell | None = None  # function called with a sentence if columns are matched by position
+    header: bool | None = None  # True if the first line of a CSV file contains names; None: determined by `has_names`
+    tell: Tell | None = None  # called with a sentence if columns are matched by position
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None:
@@ -49,7 +49,7 @@ class Reading:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
     def rows_of(self, n_columns: int) -> int:
-        """Return `batch_rows`, or by default the number of rows that fit into 16 MB as float64."""
+        """Return `batch_rows`, or by default the number of rows that fit into 16 MB as float64 (at most 65,536)."""
         return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
 
 
@@ -57,10 +57,10 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 
 
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
-    """Open a file; return a scorer for the blocks of the file, and an iterator over the blocks.
+    """Open a file; return a scorer for its blocks, and an iterator over them.
 
     Errors name the file. Raises InputError if a column is missing or not numeric, DataFormatError if the file is
-    malformed (also while blocks are read), and OSError if the file cannot be read.
+    malformed (also while blocks are read), and OSError if it cannot be read.
     """
     if source.regular_path is not None:
         open(source.regular_path, "rb").close()  # raises an error that names the file, unlike some Arrow errors
@@ -78,7 +78,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
 def _naming_file(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
-    """Yield the blocks, add the name of the file to errors, and close the opened files at the end."""
+    """Yield the blocks, add the file's name to errors, and close the opened files at the end."""
     try:
         with opened:
             yield from blocks
@@ -103,7 +103,7 @@ def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: cont
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
         raise InputError("a Parquet file cannot be read from standard input, as its index is at the end")
-    # Column chunks are read in pieces, so that a row group, which may be the whole file, need not fit in memory.
+    # Column chunks are read piecewise, so a row group, which may be the whole file, need not fit in memory.
     file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
     schema = file.schema_arrow
     features = scorer.features(schema.names, tell=reading.tell)
@@ -127,7 +127,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if path is not None:
         with open(path, "rb") as file:
             is_file = file.read(6) == b"ARROW1"
-        # The file is memory-mapped, so that uncompressed columns are read once.
+        # The file is memory-mapped, so uncompressed columns are read only once.
         stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
     else:
         stream = source.open_stream(opened)
@@ -142,7 +142,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if not is_file:
         batches = iter(reader)
     else:
-        # Without `included_fields`, unused columns of a compressed file would also be decompressed.
+        # Without `included_fields`, unused columns in a compressed file would also be decompressed.
         options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
         reader = pa.ipc.open_file(stream, options=options)
         n_batches = reader.num_record_batches
@@ -151,7 +151,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     def blocks() -> Iterator[Block]:
         first = 0
         for k, whole in enumerate(batches):
-            # Without validation, Arrow trusts the offsets in the file, and could read beyond the buffers.
+            # Without validation, Arrow trusts the offsets in the file and could read beyond the buffers.
             whole.validate()
             for batch in pieces(whole.select(needed), n_rows):
                 batch.validate(full=True)
@@ -162,7 +162,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
 
 
 class _Text:
-    """Text stream for Arrow whose first lines can be read in advance.
+    """Text stream for Arrow that lets the first lines be read in advance.
 
     `position` is the number of bytes read so far, after decompression.
     """
@@ -180,7 +180,7 @@ class _Text:
         self._head = b""
 
     def first_lines(self) -> tuple[bytes, bytes]:
-        """Return the first two lines that are not blank, including quoted line breaks; a missing line is empty."""
+        """Return the first two nonblank lines, including quoted line breaks; a missing line is empty."""
         self._head = self._stream.read(_TEXT_BYTES)
         text = self._head.lstrip(b"\r\n")
         first = _first_line(text)
@@ -190,7 +190,7 @@ class _Text:
         return first, second
 
     def read(self, n: int) -> bytes:
-        """Read up to n bytes, like the method of a file."""
+        """Read up to n bytes, like a file's method."""
         head, self._head = self._head[:n], self._head[n:]
         data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)
@@ -205,7 +205,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """Return the text up to the first line break outside quotation marks, or the whole text."""
+    """Return the text up to the first line break outside quotation marks, or all of it."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)
@@ -230,13 +230,13 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     values = below if is_named else names
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so that
-    # the result does not depend on the division into blocks.
+    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so the
+    # result does not depend on the division into blocks.
     truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
-    ragged = array("q")  # numbers of the rows that Arrow omits
-    lost: list[str] = []  # messages about omitted rows that are not yet reported
+    ragged = array("q")  # numbers of the rows omitted by Arrow
+    lost: list[str] = []  # messages about omitted rows that have not been reported yet
 
     def handle_ragged(row: Any) -> str:
         if scorer.on_error != "skip":
@@ -254,7 +254,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     how.invalid_row_handler = handle_ragged
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
-        # Arrow numbers lines only with a single thread, which is fast enough, because Arrow parses no numbers here.
+        # Arrow numbers lines only with a single thread, which is fast enough, because it parses no numbers here.
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if is_named else names
         ),
@@ -305,7 +305,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """Replace null in the columns `names` with empty strings, as in the file."""
+    """Replace nulls in the columns `names` with empty strings, as in the file."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -314,7 +314,7 @@ def _as_written(batch: Any, names: Set[str]) -> Any:
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """Replace cells that are not valid UTF-8 with null; return the batch, and the reason for each such row."""
+    """Replace cells that are not valid UTF-8 with null; return the batch, and the reason for each affected row."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -385,7 +385,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
 
 
 def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
-    """Parse LIBSVM text; also return the reasons for unreadable rows, which become empty, and rows without a label."""
+    """Parse LIBSVM text; also return reasons for unreadable rows, which become empty, and the rows without a label."""
     unreadable: dict[int, str] = {}
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
@@ -409,7 +409,7 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
 
 
 def _parse_line(text: bytes) -> tuple[tuple[Any, Any, Any, Any], str]:
-    """Parse a line; return an empty row and the reason if the line is not readable."""
+    """Parse a line; if it cannot be parsed, return an empty row and the reason."""
     try:
         return _native.parse_libsvm_data(text)[:4], ""
     except DataFormatError as error:
@@ -427,13 +427,13 @@ def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]
 
 
 def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[int]:
-    """Return the rows with an index for which the model has no column."""
+    """Return the rows that contain an index for which the model has no column."""
     outside = np.flatnonzero((indices < first_index) | (indices >= width + first_index))
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 
 
 def _open_numpy(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
-    from approxsvm.frontends.data import read_rows  # imported here because the module needs SciPy
+    from approxsvm.frontends.data import read_rows  # imported here because it needs SciPy
 
     if scorer.columns is not None:
         raise InputError("an array has no columns to choose")

@@ -1,4 +1,4 @@
-"""Result and progress of a run over files."""
+"""Result and progress of a run on files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,24 +10,24 @@ _MAX_REASONS = 100  # maximum number of reported reasons for all files together
 
 @dataclass
 class Scoring:
-    """Figures of a run of `score_dataset`.
+    """Counts and times of a run of `score_dataset`.
 
     Attributes
     ----------
     n_rows : int
-        Number of rows that were read.
+        Number of rows read.
     n_bad : int
         Number of rows without a prediction.
     bad_rows : list of str
-        File, row and fault of the first hundred bad rows.
+        File, row and error of each of the first hundred bad rows.
     written : list of str
-        Files that were written.
+        Files written.
     n_kept : int
         Number of files that an earlier run had completed.
     seconds : float
-        Duration of the run.
+        Duration of the run, in seconds.
     seconds_reading, seconds_predicting, seconds_writing : float
-        Time of each stage, summed over threads; the stages overlap.
+        Seconds spent in each stage, summed over threads; the stages overlap.
     """
 
     n_rows: int = 0

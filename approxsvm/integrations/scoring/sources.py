@@ -1,4 +1,4 @@
-"""Search for the files to score: file names, folders, patterns and standard input become a list of files."""
+"""Search for the files to score: resolves file names, folders, patterns and standard input to a list of files."""
 
 import glob
 import os
@@ -26,7 +26,7 @@ SUFFIXES = {
     ".npy": "numpy",
     ".npz": "numpy",
 }
-# Kinds of files that `score_raster` reads, as `file_kinds` names them.
+# File formats read by `score_raster`, as named by `file_kinds`.
 RASTERS = (
     "a TIFF image",
     "a JPEG 2000 image",
@@ -37,8 +37,8 @@ RASTERS = (
     "an ERDAS image",
 )
 _RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that indicate a raster if the file does not exist
-_BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
-# Remedies in messages about files of other kinds.
+_BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are themselves TIFF images
+# Remedies suggested in messages about other file formats.
 _REMEDIES = {
     **dict.fromkeys(RASTERS, "score_raster reads it (pip install 'approxsvm[raster]')"),
     "a NumPy array (.npy)": "give it the suffix .npy",
@@ -53,7 +53,7 @@ _REMEDIES = {
     "a pickle": "save its rows by numpy.save or to_parquet",
     "text in UTF-16": "save it as UTF-8",
 }
-# Kinds of text that may contain rows, or for which the readers have better messages.
+# Text formats that may contain rows, or for which the readers have better messages.
 _ROWS = ("", "a LIBSVM data file", "an empty file", "a range file of svm-scale")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # name of standard input and standard output
@@ -66,15 +66,15 @@ class Source:
     path: Path | None  # None means standard input
     name: str  # name in messages
     format: str  # one of `FORMATS`
-    relative: PurePath  # path of the file within the folder or pattern that the user gave
+    relative: PurePath  # path of the file within the given folder or pattern
 
     @property
     def regular_path(self) -> Path | None:
-        """Path of the source; None for sources that are not regular files, such as pipes."""
+        """Path of the source, or None if it is not a regular file (a pipe, for example)."""
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
-        """Open the source as a stream that `opened` closes; raise InputError if standard input is closed."""
+        """Open the source as a stream, to be closed by `opened`; raise InputError if standard input is closed."""
         if self.path is not None:
             return opened.enter_context(open(self.path, "rb"))
         if sys.stdin is None:
@@ -83,7 +83,7 @@ class Source:
 
 
 def format_of(name: str | os.PathLike[str]) -> str | None:
-    """Return the format that a file's name implies, compressed or not; None if the name implies no format."""
+    """Return the format implied by a file's name, compressed or not, or None if it implies none."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
@@ -91,9 +91,9 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 
 
 def _format(path: Path, unnamed: str) -> str:
-    """Return the format of a file given by name: the format of the suffix, else `unnamed` if the content allows it.
+    """Return the format of a file given by name: its suffix's format, else `unnamed` if the contents allow it.
 
-    Raises DataFormatError if the content shows another kind of file.
+    Raises DataFormatError if the contents are in a different file format.
     """
     known = format_of(path)
     if known is not None:
@@ -110,7 +110,7 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether GDAL can open `name`: a path of a raster file, or a name like /vsizip/a.zip/b.tif."""
+    """Return whether GDAL can open `name`: the path of a raster file, or a name like /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
     if name.lower().endswith(_RASTER_SUFFIXES) and not os.path.lexists(name):
@@ -119,7 +119,7 @@ def is_raster(name: str) -> bool:
 
 
 def _has_envi_header(path: Path) -> bool:
-    """Return whether a file of unknown kind has an ENVI header in the same folder."""
+    """Return whether a file of unknown format has an ENVI header in the same folder."""
     for header in (path.with_suffix(".hdr"), path.with_name(f"{path.name}.hdr")):
         if header != path and header.is_file():
             with header.open("rb") as file:
@@ -128,15 +128,15 @@ def _has_envi_header(path: Path) -> bool:
 
 
 def are_rasters(inputs: Sequence[str]) -> bool:
-    """Return whether some inputs are images, and none has the name of a table; folders and patterns are searched."""
+    """Return whether some inputs are images, and none is named like a table; folders and patterns are searched."""
     names = [file for name in inputs for file in _files(name)]
     return not any(map(format_of, names)) and any(map(is_raster, names))
 
 
 def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None) -> list[Source]:
-    """List all rasters among the inputs; a folder stands for the images in the folder.
+    """List all rasters among the inputs; a folder stands for the images in it.
 
-    Names in GDAL's syntax, such as /vsizip/a.zip/b.tif, are not changed. Raises InputError if there is no file.
+    Names in GDAL's syntax, such as /vsizip/a.zip/b.tif, are kept. Raises InputError if there is no file.
     """
     sources: list[Source] = []
     for given in inputs:
@@ -154,7 +154,7 @@ def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None)
 
 
 def _files(name: str) -> list[str]:
-    """Return the files that an input name may mean."""
+    """Return the files that an input name may denote."""
     if os.path.isdir(name):
         return sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
     is_pattern = glob.has_magic(name) and not os.path.lexists(name)
@@ -168,13 +168,13 @@ def find_sources(
     *,
     unnamed: str = "libsvm",
 ) -> list[Source]:
-    """List all files of the inputs, in order; files of a folder or a pattern are sorted by name.
+    """List all files of the inputs, in order; the files of a folder or pattern are sorted by name.
 
     `inputs` lists files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
-    stands for the files with a known suffix in the folder, at any depth, except for names that begin with "." or "_"
-    and the files in the folder `without`. The format `unnamed` is used for pipes, and for files that are given by name
-    and have another suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format
-    is unknown, and DataFormatError if the content shows another kind of file.
+    stands for the files in it, at any depth, that have a known suffix, except for names that begin with "." or "_" and
+    the files in the folder `without`. The format `unnamed` is used for pipes, and for files given by name that have
+    another suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format is
+    unknown, and DataFormatError if the contents are in a different file format.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")

@@ -1,1 +1,1 @@
-"""Ensembles of models, and kernels that members of an ensemble share."""
+"""Ensembles of models, and kernels shared by an ensemble's members."""

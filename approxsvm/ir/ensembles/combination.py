@@ -1,4 +1,4 @@
-"""Combination rules, by which the columns of an ensemble's members become the ensemble's values."""
+"""Combination rules, which convert the members' columns to the ensemble's values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Columns that the members produce, and a matrix that multiplies these columns to give the ensemble's values.
+    """Columns produced by the members, and the matrix that multiplies them to give the ensemble's values.
 
     Parameters
     ----------
     columns : str
-        "numbers": the values of a regression, and the probabilities of a classifier's labels, or the scores of a
-        classifier without probabilities. "votes": 1 for the label that a classifier predicts, and 0 for its other
-        labels. "labels": the predicted label or, for each value of a regression, the second of two labels if the value
-        is positive, and the first otherwise.
+        "numbers": a regression's values, and a classifier's probabilities or, if it has none, its scores. "votes": 1
+        for the label that a classifier predicts, and 0 for its other labels. "labels": the predicted label or, for each
+        value of a regression, the second of two labels if the value is positive and the first otherwise.
     weights : array of shape (n_values, n_columns), optional
         Matrix that multiplies the columns. Default: the columns are the values, or the labels.
     addends : array of shape (n_values,), optional
@@ -48,19 +47,19 @@ class Combination:
             raise ModelFormatError("weights and addends must be finite numbers")
 
     def n_columns_of(self, member: Any) -> int:
-        """Return the number of columns of a member, which is a model or the artifact of a model."""
+        """Return the number of columns of a member, which is a model or a model's artifact."""
         if member.task == "regression":
             return int(member.n_decisions)
         return 1 if self.columns == "labels" else len(member.labels)
 
     def parts(self, members: Sequence[Any]) -> list[FloatArray]:
-        """Return the weights of each member's columns, shape (n_values, number of columns of the member)."""
+        """Return the weights of each member's columns, of shape (n_values, number of the member's columns)."""
         assert self.weights is not None
         ends = np.cumsum([self.n_columns_of(member) for member in members])
         return np.split(self.weights, ends[:-1], axis=1)
 
     def by_column(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the non-zero weights column by column, the starts of the columns, and the value for each weight."""
+        """Return the nonzero weights column by column, each column's start, and the index of each weight's value."""
         assert self.weights is not None
         columns, values = np.nonzero(self.weights.T)
         starts = np.searchsorted(columns, np.arange(self.weights.shape[1] + 1))
@@ -68,13 +67,13 @@ class Combination:
 
 
 def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
-    """Return the positions of each member's labels in `labels`; the sign of a regression stands for two labels."""
+    """Return the indices of each member's labels in `labels`; a regression's sign represents two labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 
 
 def of_labels(columns: Columns, members: Sequence[SingleModel], labels: Any, weights: Sequence[float]) -> Combination:
-    """Return each label's weighted sum over the members; a classifier may know only some of the `labels`."""
+    """Combine members by a weighted sum for each label; a classifier may know only some of the `labels`."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     known = [(label, weight) for one, weight in zip(members, weights, strict=True) for label in one.labels.tolist()]
     matrix = np.zeros((len(places), len(known)))

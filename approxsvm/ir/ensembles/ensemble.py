@@ -1,4 +1,4 @@
-"""Ensembles: several models whose predictions are combined into one prediction."""
+"""Ensembles: several models whose predictions are combined into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,19 +17,19 @@ from approxsvm.ir.single_model import SingleModel
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Models of the same raw columns, and the rule that combines the models' predictions.
+    """Models with the same raw columns, and the rule that combines their predictions.
 
-    Each member produces columns (see `Combination`): numbers, votes or labels. The values are weighted sums of numbers,
-    or the numbers themselves. `outputs` derives predictions from the values, as in a single model:
+    Each member produces columns (see `Combination`): numbers, votes or labels. The ensemble's values are weighted sums
+    of numbers, or the numbers themselves. `outputs` derives predictions from them, as in a single model. They are:
 
-    * a sum of regressions, or several targets of regressions;
-    * the value of a classifier of two `classes`, whose label depends on a threshold or on probabilities;
-    * decision functions of several `classes`, one for each class (``decision_shape="each"``) or one for each pair;
-    * one sum of probabilities for each class; the label is the class with the largest mean (``outputs.probability`` is
-      a `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
+    * a sum of regressions, or the values of several regression targets;
+    * the value of a classifier with two `classes`, whose label depends on a threshold or on probabilities;
+    * decision functions of several `classes`, one per class (``decision_shape="each"``) or one per pair;
+    * one sum of probabilities per class; the label is the class with the largest mean (``outputs.probability`` is a
+      `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
 
-    If the members vote, the label with the largest sum of votes is predicted; in a tie, the first class wins. If the
-    members produce labels, these are the predictions, one for each target.
+    If the members vote, the label with the largest sum of votes is predicted; in a tie, the first class wins. If they
+    produce labels, these are the predictions, one per target.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class Ensemble:
         Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
     classes : array of labels, optional
         For decision functions of classes, the labels in the order of the functions; for targets, all labels of any
-        member; for one sum, the two labels; for votes and means, all labels if some members do not know all labels.
+        member; for one sum, the two labels; for votes and means, all labels if some members do not know all of them.
     real_weights : tuple of Fraction, optional
         For a mean or a sum, the exact weights and addend before rounding; needed if the ensemble is nested in another
-        ensemble.
+        one.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Ensemble:
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels in the order of the members, or `classes`."""
+        """Class labels in the members' order, or `classes`."""
         return self.members[0].labels if self.classes is None else self.classes
 
     @property
@@ -144,7 +144,7 @@ class Ensemble:
 
     @property
     def asks_for_signs(self) -> bool:
-        """True if members' values are needed only as precisely as the label requires, or exactly."""
+        """True if the members' values are needed either exactly, or only as precisely as the label requires."""
         return self.task == "classification" and self.n_decisions > 0 and not self.outputs.of_each_class
 
     @property
@@ -162,12 +162,12 @@ class Ensemble:
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of raw rows."""
+        """Number of columns in raw rows."""
         return self.members[0].n_raw_features
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the raw columns; None if the source has no names."""
+        """Names of the raw columns, or None if the source has none."""
         return self.members[0].feature_names
 
 

@@ -1,4 +1,4 @@
-"""Merging of models with the same kernel and input map into one model that evaluates each kernel value once."""
+"""Merging of models with the same kernel and input map into one that evaluates each kernel value once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from approxsvm.ir.ops.affine import AFFINE_PARTS
 
 
 def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
-    """Merge similar models into one regression that has a value for each model."""
+    """Merge similar models into one regression with one value per model."""
     rows, where = shared_rows(machines, sums=False)
     dual_coef = np.zeros((len(machines), rows.shape[0]))
     for row, at, machine in zip(dual_coef, where, machines, strict=True):
@@ -29,7 +29,7 @@ def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
 
 
 def difference(machines: Sequence[KernelModel]) -> str:
-    """Return the difference that prevents merging, for a message; empty if the models can be merged."""
+    """Return the difference that prevents merging, for a message, or an empty string if the models can be merged."""
     first = machines[0]
     for machine in machines[1:]:
         for key in ("kernel", "degree", "gamma", "coef0"):
@@ -62,10 +62,11 @@ def _same_op(one: Any, other: Any) -> bool:
 
 
 def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
-    """Return the distinct support vectors of all models, and the positions of each model's support vectors.
+    """Return the distinct support vectors of all models, and the indices of each model's support vectors in them.
 
-    Sparse rows are not merged, nor are duplicates within one model. Rows of polynomial kernels are not merged if
-    coefficients will be summed, because `coef_error` is relative to the sum and is multiplied by the kernel's size.
+    Sparse rows are not merged, nor are duplicates within one model. Rows of non-Gaussian kernels are not merged if
+    coefficients will be summed: for polynomial kernels, `coef_error` is relative to the sum and is multiplied by the
+    kernel's size.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])

@@ -1,4 +1,4 @@
-"""Kinds of ops in an input map, one file for each kind."""
+"""Kinds of ops in an input map, one file per kind."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from approxsvm.ir.ops.power import Power as Power
 from approxsvm.ir.ops.projection import Projection as Projection
 from approxsvm.ir.schema import number_of
 
-# Order of the kinds of ops when parallel maps are concatenated.
+# Order in which op kinds are combined when parallel maps are concatenated.
 OPS: Final[tuple[type[Op], ...]] = (
     Lookup,
     Affine,
@@ -28,5 +28,5 @@ OPS: Final[tuple[type[Op], ...]] = (
     Projection,
     Normalizer,
 )
-# Kinds of ops, sorted by their numbers in artifacts.
+# Op kinds, sorted by their numbers in artifacts.
 OP_KINDS: Final = tuple(sorted(OPS, key=lambda op: number_of("op_kind", op.kind)))

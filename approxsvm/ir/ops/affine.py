@@ -47,7 +47,7 @@ class Affine(Op):
 
     @classmethod
     def of(cls, n_features: int, first: int = 0, **parts: Any) -> "Affine":
-        """Build an op from numbers or arrays, one for all features or one per feature; neutral arrays are dropped."""
+        """Build an op from scalars (for all features) or arrays (one value per feature); neutral ones are dropped."""
         arrays = {}
         for name, value in parts.items():
             numbers = np.asarray(value, dtype=np.float64)
@@ -81,7 +81,7 @@ class Affine(Op):
         return Affine(len(features), **chosen, first=self.first), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that are mapped to approximately `y`; for a feature times 0, any input is possible."""
+        """Return inputs that are mapped to approximately `y`; for a feature multiplied by 0, any input would do."""
         x = y if self.add is None else y - self.add
         if self.divide is not None:
             x = x * self.divide
@@ -91,12 +91,12 @@ class Affine(Op):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Affine]":
-        """Combine all ops into one op, which is fast on whole rows and leaves the features in between unchanged."""
+        """Combine all ops into one, which is fast on whole rows and leaves the features in between unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Affine]", first: int, end: int) -> "Affine":
-        """Return one op on the features from `first` to `end` with the same effect as `ops` on separate features."""
+        """Return one op on features `first` to `end` - 1 with the same effect as `ops` on separate features."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [(op, values) for op in ops if (values := getattr(op, name)) is not None]
@@ -107,7 +107,7 @@ class Affine(Op):
         return cls(end - first, **parts, first=first)
 
     def stored(self) -> Stored:
-        """Return a bit mask of the arrays that are present, and these arrays."""
+        """Return a bit mask of the arrays that are present, and the arrays themselves."""
         arrays = [getattr(self, name) for name in AFFINE_PARTS]
         present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
         return present, [values for values in arrays if values is not None]

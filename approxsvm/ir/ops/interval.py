@@ -1,4 +1,4 @@
-"""Intervals: numbers outside an interval are wrapped into it (periodic splines) or rejected (bounded splines)."""
+"""Intervals: values outside an interval are wrapped into it (periodic splines) or rejected (bounded splines)."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Interval(PerFeature):
 
     rule: str
     low: FloatArray  # shape (n_features,)
-    second: FloatArray  # shape (n_features,); the length, which is positive, or `high`
+    second: FloatArray  # shape (n_features,); the length, which is positive, or the upper limit `high`
 
     def __post_init__(self) -> None:
         self.check_numbers()

@@ -1,4 +1,4 @@
-"""The inverse of the normal distribution function, feature by feature."""
+"""Inverse of the normal distribution function, feature by feature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -26,7 +26,7 @@ class Logarithm(PerFeature):
 
     @classmethod
     def of(cls, n_features: int, offset: float) -> "Logarithm":
-        """Build an op that computes log(x + offset) of every feature; `offset` must be finite."""
+        """Build an op that computes log(x + offset) for every feature; `offset` must be finite."""
         if not np.isfinite(offset):
             raise ModelFormatError(f"the offset of a logarithm is {offset}, but must be finite")
         return cls(np.full(n_features, float(offset)))

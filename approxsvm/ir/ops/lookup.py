@@ -12,8 +12,7 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, check_source
 
-# Strings of a column: the strings whose positions were the old codes, and the strings whose positions are the new
-# codes.
+# Strings of a column: those whose indices were the old codes, and those whose indices are the new codes.
 TextChange = tuple[Sequence[str], Sequence[str]]
 # Special values: the unchanged feature, a rejected row, and a NaN that a later lookup replaces.
 SAME = np.inf
@@ -30,7 +29,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> "Steps":
-        """Build a step function from numbers; adjacent pieces with equal values are merged."""
+        """Build a step function, merging adjacent pieces with equal values."""
         edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
         same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
         return cls(edges[~same], values[np.append(True, ~same)], float(nan))
@@ -78,7 +77,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(PerOutput):
-    """Step functions: output k is steps[k] of the feature source[k]; build a lookup with `of`."""
+    """Step functions: output k is steps[k] of the feature source[k]; built with `of`."""
 
     kind = "lookup"
     as_source = hides_infinity = True
@@ -115,7 +114,7 @@ class Lookup(PerOutput):
 
     @property
     def gives_nan(self) -> bool:
-        """Whether some number is mapped to NaN, which models/FORMAT.md cannot express."""
+        """True if some number is mapped to NaN, which the artifact format cannot express (models/FORMAT.md)."""
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> "Lookup":
@@ -124,12 +123,12 @@ class Lookup(PerOutput):
         return replace(self, steps=tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
-        """Return the outputs that depend on a feature, with the value of each output if the feature is `number`."""
+        """Return the outputs that depend on a feature, with their values if the feature is `number`."""
         found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
         return [(k, number if value == SAME else value) for k, value in found]
 
     def of_texts(self, codes: Mapping[int, TextChange]) -> "tuple[Lookup, dict[int, TextChange]]":
-        """Return the lookup for new string codes, and the outputs that consist of these codes."""
+        """Return the lookup for new string codes, and the outputs that may contain such codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
@@ -140,7 +139,7 @@ class Lookup(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
     def select(self, features: IntArray) -> "tuple[Lookup, IntArray]":
-        """Return the lookup of some outputs; rows that another output of these features rejects stay rejected."""
+        """Return the lookup for some outputs; rows rejected by another output of the same features remain rejected."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -183,12 +182,12 @@ class Lookup(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
-        """Combine all ops into one, because exports support only one lookup; features in between stay unchanged."""
+        """Combine all ops into one, because exports support only one lookup; features in between remain unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
-        """Return one lookup on the features from `first` to `end` that has the effect of `ops` on separate features."""
+        """Return one lookup on features `first` to `end` - 1 with the same effect as `ops` on separate features."""
         columns, at = [], first
         for op in ops:
             columns += [(j - first, _ITSELF) for j in range(at, op.first)]

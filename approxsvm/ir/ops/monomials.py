@@ -17,7 +17,7 @@ class Monomials(Op):
     as_source = True
 
     n_features: int
-    factors: IntArray  # shape (n_outputs, degree); feature numbers, or n_features for the constant 1
+    factors: IntArray  # shape (n_outputs, degree); feature indices, or n_features for the constant 1
 
     def __post_init__(self) -> None:
         if self.factors.ndim != 2 or self.factors.shape[1] < 1:
@@ -28,7 +28,7 @@ class Monomials(Op):
 
     @classmethod
     def of_powers(cls, powers: Any) -> "Monomials":
-        """Build an op from the power of each feature in each output, shape (n_outputs, n_features)."""
+        """Build an op from the power of each feature in each output, an array of shape (n_outputs, n_features)."""
         powers = np.asarray(powers)
         n, degree = powers.shape[1], max(int(powers.sum(axis=1).max(initial=0)), 1)
         factors = np.full((len(powers), degree), n, np.intp)

@@ -7,7 +7,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 NORMS = ("l1", "l2", "max")
-# Whether the source normalizes sparse rows: if the raw rows are sparse, never, or always.
+# When the source normalizes sparse rows: only if the raw rows are sparse, never, or always.
 ROWS = ("as raw", "dense", "sparse")
 # scikit-learn replaces smaller norms with 1 to avoid 0 / 0; in sparse rows, only a norm of 0 is replaced. Sparse raw
 # rows with a norm in between are rejected, because the source might receive them as dense rows.
@@ -37,7 +37,7 @@ class Normalizer(Op):
 
     @property
     def least(self) -> float:
-        """Smallest norm by which exported models divide; exported models take dense rows."""
+        """Smallest norm by which exported models divide; they take dense rows."""
         return LEAST_NORM_OF_SPARSE_ROWS if self.rows == "sparse" else LEAST_NORM
 
     def select(self, features: IntArray) -> None:

@@ -1,4 +1,4 @@
-"""Interface of the ops that are applied before the kernel; each kind of op has one class in one file."""
+"""Interface of the ops that are applied before the kernel; each op kind has one class, in one file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,8 @@ from approxsvm.ir.schema import number_of, padded, record
 
 IntArray = npt.NDArray[np.intp]
 Stored = tuple[int, Sequence[npt.NDArray[Any]]]
-# Function from (numbers, errors of the numbers or None, whether the numbers are identical to the source's) to (mapped
-# numbers, errors of the mapped numbers).
+# Function from (values, their errors or None, whether the values are identical to the source's) to (mapped values,
+# their errors).
 Mapper = Callable[..., tuple[FloatArray, FloatArray]]
 
 # Safety factor, because the errors are sums of a few rounded products.
@@ -28,19 +28,19 @@ NO_NAN = -1
 
 @dataclass(frozen=True, eq=False)
 class Op(ABC):
-    """One op of an input map: its outputs replace adjacent features, and all other features stay unchanged.
+    """One op of an input map: its outputs replace adjacent features, and all other features remain unchanged.
 
-    The methods count features from the first feature that the op takes.
+    Except in `takes`, `passed` and `before`, features are counted from the first one that the op takes.
     """
 
-    first: int = field(default=0, kw_only=True)  # position of the first feature that the op takes
+    first: int = field(default=0, kw_only=True)  # index of the first feature that the op takes
 
     kind: ClassVar[str]  # name of the kind in artifact/schema.inc
-    by_feature: ClassVar[bool] = False  # whether output j depends only on feature j, and NaN is mapped to NaN
-    # Whether the op reproduces the source's results bit for bit, given the same numbers
+    by_feature: ClassVar[bool] = False  # True if output j depends only on feature j, and NaN is mapped to NaN
+    # True if the op reproduces the source's results bit for bit, given the same values
     as_source: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the default of the field
+    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the field's default
 
         @property
         def n_features(self) -> int:
@@ -53,7 +53,7 @@ class Op(ABC):
 
     @property
     def end(self) -> int:
-        """Position after the last feature that this op takes."""
+        """Index after the last feature that this op takes."""
         return self.first + self.n_features
 
     def takes(self, feature: int) -> bool:
@@ -61,29 +61,29 @@ class Op(ABC):
         return self.first <= feature < self.end
 
     def passed(self, feature: int) -> int:
-        """Return the position, after this op, of a feature that the op does not take."""
+        """Return the index, after this op, of a feature that it does not take."""
         return feature if feature < self.first else feature + self.n_outputs - self.n_features
 
     def before(self, place: int) -> int | None:
-        """Return the feature that is at position `place` after this op; None if an output of the op is there."""
+        """Return the feature that is at index `place` after this op, or None if one of its outputs is there."""
         if place < self.first:
             return place
         return place - self.n_outputs + self.n_features if place >= self.first + self.n_outputs else None
 
     def replaced(self, row: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a row, along the last axis, with the outputs in place of the features that this op takes."""
+        """Return rows with the outputs in place of the features that this op takes, along the last axis."""
         return np.concatenate([row[..., : self.first], outputs, row[..., self.end :]], axis=-1)
 
     @property
     def is_identity(self) -> bool:
-        """Whether this op changes nothing."""
+        """True if this op changes nothing."""
         return False
 
     @abstractmethod
     def select(self, features: IntArray) -> "tuple[Op, IntArray | None] | None":
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
-        Returns only None if every output depends on the other outputs.
+        Returns just None if every output depends on the others.
         """
 
     def merged(self, before: "Op") -> "Op | None":
@@ -92,19 +92,19 @@ class Op(ABC):
 
     @property
     def hides_infinity(self) -> bool:
-        """Whether infinity may be mapped to a finite number."""
+        """True if infinity may be mapped to a finite number."""
         return False
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the features in which some numbers are rejected, shape (n_features,)."""
+        """Return a mask, of shape (n_features,), of the features in which some numbers are rejected."""
         return np.zeros(self.n_features, np.bool_)
 
     def origin(self, output: int) -> int | None:
-        """Return the feature on which an output depends, or None if the output depends on several features."""
+        """Return the feature on which an output depends, or None if it depends on several."""
         return output if self.by_feature else None
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that is NaN for a feature of NaN; `NO_NAN` if none is; None if NaN is rejected."""
+        """Return the only output that is NaN if a feature is NaN; `NO_NAN` if none is; None if NaN is rejected."""
         return feature if self.by_feature else None
 
     def mapper(self) -> Mapper:
@@ -117,15 +117,15 @@ class Op(ABC):
 
     @classmethod
     def together(cls, ops: "Sequence[Any]") -> "Sequence[Op]":
-        """Combine `ops`, which take separate features of a row, into few ops of this kind, to be applied in sequence.
+        """Combine `ops`, which take separate features of a row, into a few ops of this kind, to be applied in sequence.
 
-        The features of `ops` must be increasing.
+        The features of `ops` must be in increasing order.
         """
         grown = np.cumsum([0, *(op.n_outputs - op.n_features for op in ops)]).tolist()
         return [replace(op, first=op.first + more) for op, more in zip(ops, grown, strict=False)]
 
     def packed(self) -> bytes:
-        """Return the op in the format of the section "input_map" (models/FORMAT.md)."""
+        """Return the op in the format of the "input_map" section (models/FORMAT.md)."""
         parts, arrays = self.stored()
         header = record("op").pack(number_of("op_kind", self.kind), parts, self.first, self.n_features, self.n_outputs)
         pieces = (padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays)
@@ -138,7 +138,7 @@ class Op(ABC):
     @classmethod
     @abstractmethod
     def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Op":
-        """Read an op that `stored` has written."""
+        """Read an op written by `stored`."""
 
     @abstractmethod
     def in_words(self) -> str:
@@ -147,11 +147,11 @@ class Op(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PerFeature(Op):
-    """Op with parameters for each feature; all features of the op have the same `choice`."""
+    """Op with per-feature parameters; all its features have the same `choice`."""
 
     by_feature = True
-    arrays: ClassVar[Sequence[str]]  # fields that contain one number per feature
-    # Field that all features have in common, if any, and the permitted values of the field.
+    arrays: ClassVar[Sequence[str]]  # fields that contain one value per feature
+    # Field that all features have in common, if any, and its permitted values.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
 
@@ -166,7 +166,7 @@ class PerFeature(Op):
         return self.n_features
 
     def check_numbers(self) -> None:
-        """Raise ModelFormatError for a wrong shape or choice, or for numbers that are not finite."""
+        """Raise ModelFormatError if a shape or choice is invalid, or a number is not finite."""
         for name in self.arrays:
             check(name, getattr(self, name), (self.n_features,))
         if self.choice and getattr(self, self.choice) not in self.choices:
@@ -175,7 +175,7 @@ class PerFeature(Op):
             )
 
     def select(self, features: IntArray) -> tuple[Op, IntArray]:
-        """Return the op restricted to some features, given by position."""
+        """Return the op restricted to some features, given by index."""
         return replace(self, **{name: getattr(self, name)[features] for name in self.arrays}), features
 
     @classmethod
@@ -193,14 +193,14 @@ class PerFeature(Op):
 
     @classmethod
     def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> Op:
-        """Read an op that `stored` has written."""
+        """Read an op written by `stored`."""
         chosen = {cls.choice: cls.choices[parts]} if cls.choice else {}
         return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.arrays}, first=first)
 
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Op):
-    """Op each of whose outputs depends on only one feature."""
+    """Op whose outputs each depend on only one feature."""
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
@@ -231,7 +231,7 @@ def packed_map(
     by_column: bool = False,
     checked: Mapping[int, bool] | None = None,
 ) -> bytes:
-    """Return the content of the section "input_map" for a map (models/FORMAT.md)."""
+    """Return the contents of the "input_map" section for a map (models/FORMAT.md)."""
     ops = [op for op in ops if not op.is_identity]
     header = record("input_map").pack(len(columns), len(ops), n_raw_features, by_column)
     checks = (record("checked_column").pack(*item) for item in sorted((checked or {}).items()))

@@ -17,9 +17,9 @@ MAX_DEGREE = 7
 class Pieces(NamedTuple):
     """Piecewise polynomial: coefs[i] times the powers of x - origins[i] for edges[i - 1] <= x < edges[i]."""
 
-    edges: FloatArray  # (n_pieces - 1,)
-    origins: FloatArray  # (n_pieces,)
-    coefs: FloatArray  # (n_pieces, degree + 1), for increasing powers; each coefficient is rounded once
+    edges: FloatArray  # shape (n_pieces - 1,)
+    origins: FloatArray  # shape (n_pieces,)
+    coefs: FloatArray  # shape (n_pieces, degree + 1), for increasing powers; each coefficient is rounded once
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class PiecewisePolynomial(PerOutput):
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that depends on a feature, or None; this output is NaN if the feature is NaN."""
+        """Return the only output that depends on a feature, or None; it is NaN if the feature is NaN."""
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 

@@ -20,7 +20,7 @@ class Projection(Op):
 
     center: FloatArray  # shape (n_features,)
     matrix: FloatArray  # shape (n_features, n_outputs)
-    # shape (n_outputs,); bias that the source adds, and a bound on its difference from the bias of the exact parameters
+    # shape (n_outputs,); bias that the source adds, and a bound on its difference from the exact parameters' bias
     bias: FloatArray
     bias_error: FloatArray
 
@@ -38,8 +38,8 @@ class Projection(Op):
     def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> "Projection":
         """Build the map x -> (x - center) @ matrix for a source that computes x @ matrix - source_shift.
 
-        `source_shift` is center @ matrix as the source rounds it. The bias compensates for this rounding, so that
-        values match the source's; the absolute value of the bias therefore counts as an error against exact arithmetic.
+        `source_shift` is center @ matrix as rounded by the source. The bias compensates for this rounding, so that
+        values match the source's; its absolute value therefore counts as an error with respect to exact arithmetic.
         """
         numbers = np.ascontiguousarray(matrix, dtype=np.float64)
         if numbers.ndim != 2:

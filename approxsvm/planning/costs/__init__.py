@@ -1,1 +1,1 @@
-"""Cost model of plans: the constants of machines, the work of each stage, and the sizes of calls."""
+"""Cost model for plans: machine constants, the work of each stage, and call sizes."""

@@ -1,4 +1,4 @@
-"""Costs of plans under each profile for a given size of calls, in blocks or row by row, whichever is cheaper."""
+"""Costs of plans under each profile for a given call size, in blocks or row by row, whichever is cheaper."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from approxsvm.planning.problem import Problem
 MOST_ALONE: Final = 3.0
 # Maximum predicted cost of a plan relative to the exact engine's cost; the exact engine replaces costlier plans.
 WORTHWHILE: Final = 0.85
-# Factor up to which two costs count as equal.
+# Ratio up to which two costs count as equal.
 SAME: Final = 1.05
-# Additional weight of rows in the exact engine: the range of shares of these rows for which it applies, and the weight.
+# Additional weight of rows in the exact engine: the range of their fraction in which it applies, and the weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 
@@ -40,20 +40,20 @@ class Cost:
     def weighed(self) -> FloatArray:
         """Weighted cost by which plans are compared.
 
-        Rows in the exact engine count ten times in the range from 0.5 to 2 % of all rows, because these rows determine
-        the 99th percentile of the time per row. Above 2 %, a plan cannot reduce this percentile.
+        Rows in the exact engine count tenfold in the range from 0.5% to 2% of all rows, because they determine the 99th
+        percentile of the time per row. Above 2%, a plan cannot reduce this percentile.
         """
         return self.asked + self.tail
 
     def times(self, share: float) -> Cost:
-        """Return this cost multiplied by a share of all rows."""
+        """Return this cost multiplied by a fraction of all rows."""
         return Cost(share * self.asked, share * self.alone, share * self.tail)
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.asked + other.asked, self.alone + other.alone, self.tail + other.tail)
 
     def with_tail(self, share: float, exact: Cost) -> Cost:
-        """Return the cost with the additional weight of rows in the exact engine, given the share of these rows."""
+        """Return the cost with the additional weight of rows in the exact engine, given their fraction."""
         weight = _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0)
         return Cost(self.asked, self.alone, weight * exact.asked)
 
@@ -92,7 +92,7 @@ def ratios(costs: Iterable[FloatArray]) -> FloatArray:
 
 
 def regrets(costs: Iterable[Cost]) -> FloatArray:
-    """Return each plan's regret: the largest ratio, over all profiles, of the plan's cost to the least cost of a plan.
+    """Return each plan's regret: the largest ratio, over all profiles, of its cost to the least cost of any plan.
 
     The weight of slow rows can increase the difference between two plans, but not the least cost in the denominator.
     """
@@ -104,13 +104,13 @@ def regrets(costs: Iterable[Cost]) -> FloatArray:
 
 
 class Calls(NamedTuple):
-    """Numbers of rows per call and per block."""
+    """Number of rows per call and per block."""
 
     n_rows: int | None  # number of rows per call; None for batches
     width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets a share of a call; a block costs the same if partly filled."""
+        """Return the cost of a row in a stage that gets a fraction of a call; a partly filled block costs the same."""
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
@@ -131,13 +131,13 @@ class Costs(Generic[C]):
         return cls(models, Calls(rows_per_call, profiles[0].blocks.width))
 
     def cost(self, of: Callable[[C], float], share: float = 1.0) -> Cost:
-        """Return the cost of a row in a stage that gets a share of the rows in a call."""
+        """Return the cost of a row in a stage that gets a fraction of the rows in a call."""
         blocks, alone = np.array([[of(model) for model in pair] for pair in self.models]).T
         return Cost(self.calls.cheaper(share, blocks, alone), alone)
 
 
 class ExpansionCosts:
-    """Costs of rows by expansions of one model."""
+    """Costs of rows in expansions of one model."""
 
     def __init__(self, problem: Problem) -> None:
         few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0

@@ -1,30 +1,29 @@
 """Cost of a row in each stage, computed without any timing.
 
-The unit of cost is the time of a multiply-add in a float32 microkernel at full speed. Constants that depend on the
-machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
+The unit of cost is the time of a multiply-add in a float32 microkernel at full speed. Machine-dependent constants are
+in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
 
-* In the exact engine, a row costs n_sv (n_terms + `kernel`), where `kernel` is the cost of exp and the two sums. The
-  number n_terms is the number of features, or the number of the row's non-zeros if a row has few non-zeros. The cost is
-  1.5 times as high if the support vectors do not fit into a second-level cache of 1 MB.
+* In the exact engine, a row costs n_sv (n_terms + `kernel`), where `kernel` is the cost of exp and the two sums.
+  n_terms is the number of features, or of the row's nonzeros if there are few. The cost is 1.5 times as high if the
+  support vectors do not fit into a second-level cache of 1 MB.
 * `row` is the fixed cost of a row in a stage, including exp and the bound, and `loaded` is the cost of loading one of
   the row's features.
-* With many centers, a row also costs `routing`, because the row is loaded three times from scattered addresses, and
-  n_features for every point with which the row is compared, 5 sqrt(n_centers) points on average.
-* If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
-  instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
+* With many centers, a row also costs `routing`, because it is loaded three times from scattered addresses, and
+  n_features for every point with which it is compared; there are 5 sqrt(n_centers) such points on average.
+* If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), each shared nonzero costs
+  64 instead, and each support vector costs 4 per frequent feature (measured on a Xeon with AVX-512).
 * The rows of a block share the loading of coefficients. With vectors of w lanes, each of m rows costs max(1, 1.6 w / m)
-  for every coefficient, and 1.9 w / m more if all coefficients together do not fit into the cache. A call is assumed to
-  have 4,000 rows, divided among the centers.
+  per coefficient, plus 1.9 w / m if all coefficients together do not fit into the cache. A call is assumed to have
+  4,000 rows, divided among the centers.
 * If support vectors and rows are on a grid of few values (cpp/include/approxsvm/predict/few_values/sums.hpp), each
-  support vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding the grid
-  value of each feature of a row costs `grid`.
-* Above degree 2, coefficients are stored in runs, one for each monomial of the next lower degree, and a run costs at
+  support vector costs the amount reported by the engine, 7 to 25, instead of n_terms + `kernel`. Finding the grid value
+  of each feature of a row costs `grid`.
+* Above degree 2, coefficients are stored in runs, one per monomial of the next lower degree, and each run costs at
   least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
-* Refining a row requires loading the row again. At degree 2, refining also costs `direction` and the cost of all
+* Refining a row requires loading it again. At degree 2, refining also costs `direction` and the cost of all
   coefficients once more, for the bound that depends on the row's direction. Above degree 2, refining costs `degrees`
-  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if one of the rows is
-  undecided.
-* With several classes or functions, each polynomial costs an additional 1,000, or 1.6 w / m times this cost in smaller
+  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if any of them is undecided.
+* With several classes or functions, each polynomial costs an additional 1,000, or 1.6 w / m times as much in smaller
   blocks. Degrees above 2 are evaluated only for the few classes that may win. In the exact engine, the support vectors
   in the pairs of a speculated winner cost 1.5 times as much, because they are not contiguous, and 40 each instead of
   `kernel` (measured on a Xeon with AVX-512).
@@ -48,19 +47,20 @@ from approxsvm.planning.costs.profiles import Constants
 
 # Cost per support vector of each additional sum in the exact engine, with several classes or functions.
 SUM_COST: Final = 5.0
-# Pairs of a speculated winner, in float32: cost of exp, factor of the total cost, and assumed share of wrong winners.
+# Pairs of a speculated winner, in float32: cost of exp, factor on the total cost, and assumed fraction of wrong
+# winners.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-# Number of classes that may win if degree 2 leaves a row undecided: a fixed number plus a share of all classes.
+# Number of classes that may win if degree 2 leaves a row undecided: a fixed number plus a fraction of all classes.
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
-# Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
+# Support vectors stored by columns: cost of a shared nonzero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# In units of the vector width: the number of rows in a block that hide the loads of coefficients, the maximum number of
-# rows in a block, and the extra cost of coefficients that do not fit into the cache.
+# In units of the vector width: the number of rows in a block that hides coefficient loads, the maximum number of rows
+# in a block, and the extra cost of coefficients that do not fit into the cache.
 _FULL_BLOCK: Final = 1.6
 _REGISTERS: Final = 3
 _SPILLED_COEFFICIENTS: Final = 1.9
@@ -68,7 +68,7 @@ _SPILLED_COEFFICIENTS: Final = 1.9
 _SPILLED: Final = 1.5
 # Additional slowdown for sparse rows, because every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
-# Default number of rows in a call, for example in a test set, a page of a table or a queue of requests.
+# Default number of rows per call, for example a test set, a page of a table or a queue of requests.
 CALL_ROWS: Final = 4_000
 
 
@@ -84,20 +84,20 @@ class Size:
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Return the number of runs, one for each monomial of the next lower degree; 0 up to degree 2."""
+        """Return the number of runs, one per monomial of the next lower degree; 0 up to degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Counts of a model and its rows on which the cost of the exact engine depends."""
+    """Counts for a model and its rows that determine the cost of the exact engine."""
 
     n_sv: int
-    n_terms: float  # multiplications per support vector: all features, or the features that differ from the reference
-    cost: float  # number of multiplications of a row with all support vectors
+    n_terms: float  # multiplications per support vector: all features, or those that differ from the reference
+    cost: float  # number of multiplications per row, with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
-    by_columns: bool  # whether support vectors are stored by columns
-    # For each of several classes: the number of the class's support vectors, and of other vectors in the class's pairs
+    by_columns: bool  # True if support vectors are stored by columns
+    # For each of several classes: the number of its support vectors, and of other vectors in its pairs.
     counts: FloatArray
     listed: FloatArray
 
@@ -120,7 +120,7 @@ class Products:
         return cls(n_sv, n_terms, n_sv * n_terms, spilled, False, *lists)
 
     def engine(self, constants: Constants, n_functions: int) -> float:
-        """Return the cost of a row in the exact engine for `n_functions` decision functions with common kernels."""
+        """Return the cost of a row in the exact engine for `n_functions` decision functions with shared kernels."""
         sums = SUM_COST * self.n_sv * n_functions if n_functions > 1 else 0.0
         return self.row(constants) + self.slower * self._kernels(constants) + sums
 
@@ -143,7 +143,7 @@ def _lists(model: KernelModel) -> tuple[FloatArray, FloatArray]:
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
-    """Count, for each feature, the rows that differ from the reference, or from 0 without a reference."""
+    """Count, for each feature, the rows that differ from the reference, or from 0 if there is no reference."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
     if reference is not None:
@@ -153,7 +153,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine with several classes, by all pairs or by the pairs of a speculated winner."""
+    """Cost of a row in the exact engine with several classes, via all pairs or only those of a speculated winner."""
 
     products: Products
     n_features: int
@@ -161,12 +161,12 @@ class PairCosts:
 
     @property
     def stays_sparse(self) -> bool:
-        """Whether the engine for all pairs processes only the non-zeros of rows."""
+        """True if the engine for all pairs processes only the nonzeros of rows."""
         return self.products.by_columns or self.products.n_terms < self.n_features / 5
 
     @property
     def all_pairs(self) -> float:
-        """Cost of computing the sums of all pairs in float64."""
+        """Cost of computing the sums for all pairs in float64."""
         products, constants = self.products, self.constants
         sums = products.n_sv * (constants.kernel + SUM_COST * len(products.counts))
         return products.slower * (constants.product * products.cost + sums)
@@ -198,16 +198,16 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """Cost of a row in kernel sums over few coordinates, and in the exact engine after these sums."""
+    """Cost of a row in kernel sums over a few coordinates, and in the exact engine after them."""
 
     n_features: int
     n_listed: FloatArray  # (n_groups,): number of support vectors in the functions of a class, or in the only function
-    n_own: FloatArray  # (n_groups,): number of support vectors that all functions of the class share
+    n_own: FloatArray  # (n_groups,): number of support vectors shared by all functions of the class
     n_forms: int
     fixed: float  # fixed cost of a row, including speculating on its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
     exact: float  # cost of a row if only the exact engine is used
-    misses: float  # share of rows whose class is speculated wrongly
+    misses: float  # fraction of rows whose class is speculated wrongly
     constants: Constants
 
     @classmethod
@@ -242,7 +242,7 @@ class SubspaceCosts:
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
-        """Return the cost per row of the expansion that replaces the sums of a model of one function."""
+        """Return the cost per row of the expansion that replaces the sums of a model with one function."""
         constants, size = self.constants, Size(1, n_coordinates)
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         form = constants.coefficient * size.coefficients(degree)
@@ -311,8 +311,8 @@ class CostModel:
     ) -> float:
         """Return the average cost of refining a row that its expansion does not certify at degree 2.
 
-        `share` maps each stage to the share of rows whose results it determines. `lower` is a lower degree above 2 and
-        the share of rows that this degree certifies.
+        `share` maps each stage to the fraction of rows whose results it determines. `lower` is a lower degree above 2
+        and the fraction of rows that it certifies.
         """
         if self.n_forms > 1:
             if degree <= 2:  # the exact engine is the next stage
@@ -333,11 +333,11 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks that contain a row to refine, because whole blocks are refined."""
+        """Return the fraction of blocks that contain a row to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Return the cost per row of the coefficients up to a degree, if only a share of a call's rows needs them."""
+        """Return the cost per row of the coefficients up to a degree, if only some of a call's rows need them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
@@ -352,7 +352,7 @@ class CostModel:
         return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
-        """Return the average number of rows evaluated together about a center, for a share of the rows in a call."""
+        """Return the average number of rows evaluated together about a center, for a fraction of the rows in a call."""
         return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
 

@@ -1,6 +1,6 @@
-"""Choice of the centers of expansions.
+"""Choice of expansion centers.
 
-If the data have one-hot encoded categories, nearly all rows lie on a few slices of the space. On a slice, the features
+If the data have one-hot encoded categories, nearly all rows lie on a few slices of the space, on which the features
 that encode categories are constant. Then centers are chosen separately on every slice, the router prefers centers on
 the row's slice, and expansions need only the features that vary on slices.
 """
@@ -32,13 +32,13 @@ _ITERATIONS: Final = 10
 PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
-# Maximum number of values of a feature that counts as a category; minimum number of rows on a slice; minimum share of
-# all rows on slices; maximum share of an expansion's coefficients that remain on slices.
+# Maximum number of distinct values of a feature that counts as a category; minimum number of rows on a slice; minimum
+# fraction of all rows on slices; maximum fraction of an expansion's coefficients that remain on slices.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
 _WORTHWHILE: Final = 0.5
-# Maximum number of rows, and of values in these rows, that are searched for slices.
+# Maximum number of rows, and of values in them, that are searched for slices.
 _SLICED_ROWS: Final = 20_000
 _SLICED_ELEMENTS: Final = 1 << 25
 
@@ -84,13 +84,13 @@ def choose_centers(
     min_rows: int = 1,
     varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
-    """Choose distinct float32 centers by k-means, in one thread, so that the result is reproducible bit for bit.
+    """Choose distinct float32 centers by k-means, in one thread, so that repeated runs are bit-identical.
 
     There are at most `n_centers` centers, and fewer if there are fewer distinct rows. Clusters of fewer than `min_rows`
-    rows get no center, because the mean of a single row would disclose that row. In all features outside `varying`, a
-    center equals the rows of its slice bit for bit in float32.
+    rows get no center, because the mean of a single row would disclose it. In all features outside `varying`, a center
+    is bit-identical, in float32, to the rows of its slice.
 
-    Raises InputError if there are fewer than `min_rows` rows, or if means of rows exceed the range of float32.
+    Raises InputError if there are fewer than `min_rows` rows, or if means of rows overflow float32.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -126,7 +126,7 @@ def choose_centers(
         search = Search(reference, metric)
         nearest = search.nearest(rows, centers)
         n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
-        # Centers are weighted by their numbers of rows, so that dense regions get more groups.
+        # Centers are weighted by their row counts, so that dense regions get more groups.
         weights = np.bincount(nearest, minlength=len(centers)) + 0.1
         stretch = np.sqrt(metric)
         grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
@@ -138,7 +138,7 @@ def choose_centers(
 def _on_slices(
     rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Choose centers on large slices in proportion to the numbers of rows, and a metric that separates the slices."""
+    """Choose centers on large slices in proportion to their row counts, and a metric that separates the slices."""
     fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
     on_fixed = _dense32(rows[:, fixed])
     slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)
@@ -169,7 +169,7 @@ def _members(
     groups: npt.NDArray[np.float32],
     search: Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
-    """List, for each group, the centers nearest to the group's rows; add each center to the nearest group."""
+    """List, for each group, the centers nearest to its rows; add each center to the nearest group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)

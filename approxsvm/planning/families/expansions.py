@@ -1,9 +1,9 @@
 """Trials of expansions about increasing numbers of centers, and of higher degrees about the same centers.
 
-A trial expands and certifies functions about some of the centers. Then the real predictor predicts held-out rows, which
-were not used to place the centers, and counts the rows whose results each stage determines. The cost of a row is the
-sum of the costs of the stages that process the row (cost.py). Measured times do not influence the choice, so the same
-input always gives the same plan; the times are only recorded for the report.
+A trial expands and certifies functions about some of the centers. Then the actual predictor predicts held-out rows,
+which were not used to place the centers, and counts the rows whose results each stage determines. A row's cost is the
+sum of the costs of the stages that process it (cost.py). Measured times do not influence the choice, so the same input
+always yields the same plan; the times are only recorded for the report.
 """
 
 from __future__ import annotations
@@ -48,26 +48,25 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # quarter of all centers replaces the maximum if it is larger. Between these limits, the budget determines the number.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# Factor by which a trial of a single center may exceed the work that a trial may take, because this trial also builds
-# the plan.
+# Factor by which a trial of a single center may exceed the work allowed for a trial, because it also builds the plan.
 _FOR_BUILDING: Final = 4.0
 # Factor by which building a large model with several centers may exceed the work that the plan may save.
 _FOR_MORE_CENTERS: Final = 6.0
-# Fixed work of an expansion, in the same unit as `Work`.
+# Fixed work of an expansion, in the unit of `Work`.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Minimum number of rows per center; with fewer rows, k-means would return the rows themselves.
+# Minimum number of rows per center; with fewer, k-means would return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
-# Maximum number of coefficients of an expansion about a center, and maximum number of bytes of all expansions.
+# Maximum number of coefficients of an expansion about a center, and maximum total size of all expansions, in bytes.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # Factor up to which costs are treated as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
-# Share of certified support vectors above which more centers hardly help, because support vectors are nearer to the
+# Fraction of certified support vectors above which more centers hardly help, because support vectors are nearer to the
 # decision boundary than other rows.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit, except for a small share of
-# the rows. The constants are this limit and this share.
+# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit for all but a small fraction
+# of the rows. The constants are this limit and this fraction.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
@@ -84,8 +83,8 @@ class Candidate:
     error: float = 1.0
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # the expansions, if the trial has expanded all centers
-    share: Mapping[str, float] | None = None  # share of held-out rows, by the stage that determined the result
-    n_probed: int = 0  # number of centers that were expanded in the trial
+    share: Mapping[str, float] | None = None  # fraction of held-out rows, by the stage that determined the result
+    n_probed: int = 0  # number of centers expanded in the trial
     work: float = 0.0  # work of the trial
     seconds: float = 0.0  # processor time of the expansions in the trial
 
@@ -105,7 +104,7 @@ def about_best(tried: list[Candidate], about: float) -> list[Candidate]:
 
 
 class Expansions:
-    """Candidate expansions for a problem, and trials of candidates on a sample of rows."""
+    """Candidate expansions for a problem, and their trials on a sample of rows."""
 
     def __init__(self, problem: Problem, costs: ExpansionCosts, budget: Budget) -> None:
         self._problem, self._costs, self._budget = problem, costs, budget
@@ -141,7 +140,7 @@ class Expansions:
         return at_best if self._budget.may_win(hopeful, 1.0 / SAME) and self._is_worth_building(size, hopeful) else None
 
     def work(self, n_centers: int) -> float:
-        """Return the work of placing `n_centers` centers, and of trying the first degree about some of the centers."""
+        """Return the work of placing `n_centers` centers, and of trying the first degree about some of them."""
         if n_centers in self._ahead:
             return 0.0
         size = self._size(n_centers)
@@ -181,7 +180,7 @@ class Expansions:
 
     @property
     def _waiting(self) -> list[Candidate]:
-        """Candidates with untried degrees, in descending order of their numbers of centers.
+        """Candidates with untried degrees, in descending order of their number of centers.
 
         The list begins with the fewest centers whose cost is close to the best. Fewer centers follow, because
         increasing the degree by one often has the same effect as four times as many centers.
@@ -200,7 +199,7 @@ class Expansions:
         )
 
     def _takes_long(self, size: Size, degree: int) -> bool:
-        """Return whether the trial of a degree about a single center takes long; False if work is not limited."""
+        """Return whether trying a degree about a single center takes long; False if work is not limited."""
         work = self._work(size, degree, 1) - self._work(size, degree, 0)
         return self._is_rationed and work > SHARE_OF_SAVINGS * ACCEPTABLE_WORK
 
@@ -235,7 +234,7 @@ class Expansions:
     # --- hopes
 
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
-        """Return the cost of a row if a plan leaves only as many rows undecided as earlier trials suggest at best.
+        """Return the cost of a row if a plan leaves as few rows undecided as earlier trials suggest at best.
 
         `lower` lists plans already tried with lower degrees about the same centers, or with fewer centers.
         """
@@ -250,7 +249,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate of cost `hopeful` may be chosen; if it halves undecided rows, it may cost more."""
+        """Return whether a candidate of cost `hopeful` may win; it may cost more if it halves the undecided rows."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -281,15 +280,15 @@ class Expansions:
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
-        """Whether a fast estimate shows that the part of degree 2 about a single center far exceeds nearly all values.
+        """True if a fast estimate shows that the part of degree 2 about a single center far exceeds nearly all values.
 
         N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
-        wide data, the diagonal is nearly the whole sum.
+        wide data, its diagonal is nearly the whole sum.
         """
         model, rows = self._model, self.sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
             return False
-        decision = 0  # position of the function for the two largest classes, or 0
+        decision = 0  # index of the function for the two largest classes, or 0
         if model.has_pairs:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
@@ -306,7 +305,7 @@ class Expansions:
 
     @property
     def _is_rationed(self) -> bool:
-        """Whether the work of a trial is limited to the work that the plan could save."""
+        """True if the work of a trial is limited to the work that the plan could save."""
         return self._budget.is_free and self._mode == "certified"
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
@@ -352,7 +351,7 @@ class Expansions:
 
     @cached_property
     def _n_sv_of_form(self) -> float:
-        """Root mean square of the decision functions' numbers of support vectors, because work grows with squares."""
+        """Root mean square of the decision functions' numbers of support vectors, because work grows quadratically."""
         model = self._model
         if model.has_pairs:
             counts = np.asarray(model.n_support, np.float64)
@@ -360,11 +359,11 @@ class Expansions:
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
     def _sum_ahead(self, numbers: list[int], progress: Callable[[float], None]) -> None:
-        """Place centers of later trials, and compute the sums in the first plan's pass over the kernel matrix.
+        """Place the centers of later trials, and compute their sums in the first plan's pass over the kernel matrix.
 
-        Sums of small models are not computed in advance, because passes of small models take little time. The first
-        number of centers is always included; further numbers are included if all sums together take at most half of the
-        time of another pass.
+        A small model's sums are not computed in advance, because its passes take little time. The first number of
+        centers is always included; further numbers are included if all sums together take at most half the time of
+        another pass.
         """
         if not self._has_long_passes:
             return
@@ -389,7 +388,7 @@ class Expansions:
 
     @property
     def _has_long_passes(self) -> bool:
-        """Whether work is limited and passes over the kernel matrix of a single function take long."""
+        """True if work is limited and passes over the kernel matrix of a single function take long."""
         return self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)
 
     def _is_ahead(self, points: Points) -> bool:
@@ -397,7 +396,7 @@ class Expansions:
 
     @property
     def is_forced(self) -> bool:
-        """Whether the degree and the number of centers are given."""
+        """True if the degree and the number of centers are given."""
         return self._limits.degree != "auto" and self._limits.n_centers != "auto"
 
     # --- sizes
@@ -411,7 +410,7 @@ class Expansions:
         return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
-        """Return the size of an expansion about `n_centers` centers, before these are placed."""
+        """Return the size of an expansion about `n_centers` centers, before they are placed."""
         varying = self._varying(n_centers)
         return Size(n_centers, self._model.n_features if varying is None else len(varying))
 
@@ -456,7 +455,7 @@ class Expansions:
     # --- trials
 
     def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
-        """Expand about some of the candidate's centers, and predict the rows near these centers by the real predictor.
+        """Expand about some of the candidate's centers, and predict the rows near them with the actual predictor.
 
         `before` is the candidate with the same centers and the next lower degree; higher degrees are evaluated only for
         rows that `before` does not certify.
@@ -492,8 +491,7 @@ class Expansions:
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        # One additional row counts as undecided, because a few certified rows do not prove that nearly all rows are
-        # certified.
+        # One additional row counts as undecided, because a few certified rows do not prove that nearly all are.
         share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
         share["float32"] += 1 / (n_rows + 1)
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
@@ -506,20 +504,20 @@ class Expansions:
         return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
-        """Return the share of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
+        """Return the fraction of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
-        """Choose at most `most` centers; also return a router to these centers and the held-out rows near them."""
+        """Choose at most `most` centers; return the held-out rows near them, and the centers with their router."""
         rows, centers = self.sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
-        # The chosen centers are evenly spaced in the order of the distances of their rows, because bounds depend most
-        # on these distances. Every smaller selection is part of the larger selections.
+        # The chosen centers are evenly spaced in the order of their rows' distances, because bounds depend most on
+        # these distances. Every smaller selection is a subset of the larger ones.
         present = np.unique(nearest)
         ordered = present[np.argsort(points.typical_s[present], kind="stable")]
         probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
@@ -534,7 +532,7 @@ class Expansions:
 
 
 def _least_probed(size: Size) -> int:
-    """Return the minimum number of centers that are expanded in a trial."""
+    """Return the minimum number of centers to expand in a trial."""
     return min(max(LEAST_PROBED_CENTERS, size.n_centers // 20), size.n_centers)
 
 
@@ -544,7 +542,7 @@ def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-    """Return the share of the last plan's undecided rows that another plan leaves undecided in the best case.
+    """Return the fraction of the last plan's undecided rows that another plan leaves undecided in the best case.
 
     In the best case, each step is assumed to leave the square of the share that the previous step left. The first
     degree counts as a step from no plan at all. The effect of the first number of centers is unknown, so the next

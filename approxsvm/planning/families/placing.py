@@ -16,20 +16,20 @@ from approxsvm.planning.costs.cost import Size
 from approxsvm.planning.families.centers import choose_centers
 from approxsvm.planning.problem import Problem
 
-# Maximum number of sample rows, and the share of these rows that is held out to evaluate candidates.
+# Maximum number of sample rows, and the fraction of them held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Maximum number of values in a dense sample, unless the sample has only the minimum number of rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Maximum number of rows on which a candidate is tried.
 PROBE_ROWS: Final = 4_000
-# Minimum number of rows whose mean is a center in an approximate artifact, so that centers disclose no row.
+# Minimum number of rows averaged to obtain a center in an "approximate" artifact, so that centers disclose no row.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows for the placement of centers, and held-out rows for the evaluation of candidates."""
+    """Rows for placing centers, and held-out rows for evaluating candidates."""
 
     fit: Any
     held_out: Any
@@ -78,7 +78,7 @@ class Points:
 
 
 class Placement:
-    """Sample rows of a problem, and methods that place centers with these rows."""
+    """Sample rows of a problem, and methods that use them to place centers."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._model = problem, problem.model
@@ -104,7 +104,7 @@ class Placement:
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Return the most frequent class of each center's rows, or the class of the center itself if it has no rows."""
+        """Return the most frequent class of each center's rows, or the center's own class if it has no rows."""
         if not self._model.has_pairs:
             return None
         rows = self.sample.fit
@@ -120,7 +120,7 @@ class Placement:
         return self._problem.winners(self.sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """Return, for each center, 1.5 times the mean of 2 gamma ||z - center||^2 over the rows z near the center."""
+        """Return, for each center, 1.5 times the mean of 2 gamma ||z - center||^2 over the rows z near it."""
         rows = self.sample.fit
         nearest = route(router, centers, rows)
         total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
@@ -145,7 +145,7 @@ def _draw_sample(problem: Problem) -> Sample:
 
 
 def _draw(problem: Problem) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Draw the positions of at most 40,000 rows (fewer if dense and wide), and hold out a quarter of these rows."""
+    """Sample the indices of at most 40,000 rows (fewer if they are dense and wide), and hold out a quarter of them."""
     rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):
         most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], PROBE_ROWS))

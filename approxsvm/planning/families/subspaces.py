@@ -1,4 +1,4 @@
-"""Search for the numbers of subspace coordinates for kernel sums that precede the exact engine, by the cost of rows."""
+"""Cost-based search for the numbers of subspace coordinates in kernel sums that precede the exact engine."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ from approxsvm.planning.problem import Problem
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.system.threads import all_threads
 
-# Numbers of coordinates that may be tried, up to half of the features.
+# Numbers of coordinates that may be tried, up to half the number of features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-# Number of coordinates that is most often useful. If work is limited, the numbers with the largest ratios to this
-# number are dropped first.
+# Number of coordinates that is most often useful. If work is limited, the numbers furthest from it, by ratio, are
+# dropped first.
 _MOST_OFTEN: Final = 90
 # Degrees of expansions that may replace kernel sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
-# Minimum number of features; with fewer features, expansions in all features are usually better and quicker to find.
+# Minimum number of features; with fewer, expansions in all features are usually better and quicker to find.
 _MANY_FEATURES: Final = 64
 # Maximum number of entries in the support vectors of a group, and maximum work for all stages.
 _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
-# Maximum number of rows for the evaluation of stages.
+# Maximum number of rows for evaluating stages.
 _MAX_ROWS: Final = 2_000
-# With several classes, stages must reduce the cost of a row to at most this share of the exact engine's cost, because
-# blocks are less full than predicted.
+# With several classes, stages must reduce the cost of a row to at most this fraction of the exact engine's cost,
+# because blocks are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.7
-# If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
-# for the expected rows.
+# If stages may reduce the cost to this fraction, the work of a trial may be this multiple of the work that the stages
+# save for the expected rows.
 _MUCH_LESS: Final = 0.2
 _MORE_WORK: Final = 2.0
-# No stages are tried if another plan has less than this share of the exact engine's cost.
+# No stages are tried if another plan costs less than this fraction of the exact engine's cost.
 _GOOD_ENOUGH: Final = 0.1
-# Number of classes above which the size of stages is limited to the size of the exact model plus a number of bytes,
-# because stages store vectors again for each pair; and this number of bytes.
+# Number of classes above which stages may exceed the size of the exact model by at most a number of bytes, because they
+# store vectors again for each pair; and this number of bytes.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# Training keeps the training rows away from the decision boundary. So values for new rows are assumed to be smaller, by
-# the factors below with the given probabilities.
+# Training keeps the training rows away from the decision boundary, so values for new rows are assumed to be smaller: by
+# these factors, with the given probabilities.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
 # Maximum number of stages in a plan.
 _MOST_STAGES: Final = 3
@@ -72,7 +72,7 @@ _MOST_JUDGED: Final = 3
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:
-    """Stages in few coordinates, and the cost of rows with these stages."""
+    """Stages in a few coordinates, and the cost of rows with them."""
 
     sections: dict[str, bytes]  # sections of the artifact
     coordinates: tuple[int, ...]  # number of coordinates in each stage
@@ -81,7 +81,7 @@ class Subspaces:
     cost: Cost  # average cost of a row, including the exact engine after the stages
     speculated_cost: FloatArray  # cost without speculating on the class
     reason: str  # explanation of the choice
-    tried: TriedPlan  # figures of the choice
+    tried: TriedPlan  # figures for the choice
 
     @property
     def n_bytes(self) -> int:
@@ -90,7 +90,7 @@ class Subspaces:
 
 
 def goes_by_many_features(problem: Problem) -> bool:
-    """Return whether rows have many features and the exact engine processes all features, not only the non-zeros."""
+    """Return whether rows have many features and the exact engine processes all of them, not only nonzeros."""
     model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
@@ -103,7 +103,7 @@ def may_have_subspaces(problem: Problem) -> bool:
 
 
 class SubspaceTrials:
-    """Trials of kernel sums in increasing numbers of coordinates on sample rows; several classes vote."""
+    """Trials, on sample rows, of kernel sums in decreasing numbers of coordinates; several classes vote."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._model, self._budget = problem, problem.model, budget
@@ -124,7 +124,7 @@ class SubspaceTrials:
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
 
     def work(self) -> float:
-        """Return the work of the smallest trial; if stages may save very much, only part of this work counts."""
+        """Return the work of the smallest trial; if stages may save very much, only part of it counts."""
         return self._counted_work(self._numbers[:1])
 
     def run(self, progress: Callable[[float], None]) -> None:
@@ -204,13 +204,13 @@ def _most_bytes(problem: Problem) -> float:
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
-    """Return the size in bytes of a stage's vectors, including vectors of other classes in the pairs of each group."""
+    """Return the size in bytes of a stage's vectors, including vectors of other classes in each group's pairs."""
     listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
 
 def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], None]) -> dict[str, bytes]:
-    """Build the sections of a given plan; raise InputError if the model does not have the stages of the plan."""
+    """Build the sections of a given plan; raise InputError if its stages are impossible for the model."""
     model, lists = problem.model, Lists.of(problem.model)
     wrong = InputError(f"plan: subspaces is {list(plan.subspaces)}, but this model has no such sums: search again")
     is_possible = model.gamma > 0.0 and model.n_sv > 0 and problem.typical_rows.shape[0] > 0
@@ -229,7 +229,7 @@ def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], No
 
 
 class _Costs:
-    """Costs of rows in kernel sums over few coordinates, and in the exact engine after these sums."""
+    """Costs of rows in kernel sums over a few coordinates, and in the exact engine after them."""
 
     def __init__(self, problem: Problem) -> None:
         def make(constants: Constants) -> SubspaceCosts:
@@ -254,9 +254,9 @@ class _Costs:
         return self._costs.cost(lambda costs: costs.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
-        """Return the cost of a row in a step that gets a share of the rows; None means the exact engine.
+        """Return the cost of a row in a step that gets a fraction of the rows; None means the exact engine.
 
-        `frequency` contains the share of each group in these rows.
+        `frequency` contains the fraction of each group in these rows.
         """
         return self._costs.cost(lambda costs: float(_of_step(costs, step) @ frequency), share / len(frequency))
 
@@ -268,20 +268,20 @@ def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
 
 
 class _Trial:
-    """Trial of stages for some groups on the rows of these groups."""
+    """Trial of stages for some groups on their rows."""
 
     def __init__(
         self,
         problem: Problem,
         lists: list[Lists],  # lists of all groups
         costs: _Costs,
-        most: int,  # maximum number of coordinates of any stage
+        most: int,  # maximum number of coordinates in any stage
         in_order: InOrder,  # maps a function over arguments in parallel
     ) -> None:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
-        # A few classes, from few to many support vectors, represent all classes.
+        # A few classes, with few to many support vectors, represent all classes.
         order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
@@ -336,7 +336,7 @@ class _Trial:
         return True
 
     def decided_by_sums(self, k: int) -> float:
-        """Return the share of rows whose labels or values the sums over k coordinates determine."""
+        """Return the fraction of rows whose labels or values are determined by the sums over k coordinates."""
         return float(self._certified[_Step(k, 0)].mean())
 
     def pays(self, k: int) -> bool:
@@ -344,8 +344,8 @@ class _Trial:
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps that are fastest for a single row among steps of about the lowest cost, with the cost."""
-        # With several classes, the few undecided rows of a class after a stage do not fill blocks.
+        """Return the steps, of about the lowest cost, that are fastest for a single row, and their cost."""
+        # With several classes, the few rows of a class that a stage leaves undecided do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [
             chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
@@ -375,7 +375,7 @@ class _Trial:
         return Subspaces(sections, coordinates, steps[0].degree, self._most, cost, speculated, reason, tried)
 
     def groups(self, coordinates: Sequence[int], progress: Callable[[float], None]) -> list[SubspaceGroup] | None:
-        """Build stages with the given numbers of coordinates for all groups; None if numbers exceed float32."""
+        """Build stages with the given numbers of coordinates for all groups; None if a stage is impossible."""
         built, n_groups = [], len(self._lists)
         for w in range(n_groups):
             group = self._groups.get(w) or self._group(w, coordinates[-1])
@@ -388,7 +388,7 @@ class _Trial:
         return built
 
     def expansion(self, k: int, degree: int) -> Artifact | None:
-        """Expand the only function in k coordinates; None if its coefficients exceed float32."""
+        """Expand the only function in k coordinates; None if the stage is impossible."""
         group = self._groups[0]
         stage = self._stages.get(k, {}).get(0) or self._stage(group, k)
         if stage is None:
@@ -410,9 +410,9 @@ class _Trial:
         return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows that sums over k coordinates, or an expansion, suffice to predict.
+        """Return a mask of the rows that can be predicted from sums over k coordinates, or from an expansion, alone.
 
-        The values of rows are reduced as `_SHRUNK` assumes.
+        The rows' values are reduced as `_SHRUNK` assumes.
         """
         result = np.ones(len(self._rows), bool)
         for w, group in self._groups.items():
@@ -441,7 +441,7 @@ class _Trial:
 
 
 class _Step(NamedTuple):
-    """Kernel sums over some coordinates, or an expansion of these sums if the degree is not 0."""
+    """Kernel sums over some coordinates, or an expansion of them if the degree is not 0."""
 
     n_coordinates: int
     degree: int

@@ -1,8 +1,8 @@
-"""Small network that speculates on the winner of several classes, so that the exact engine starts with its pairs.
+"""Small network that speculates on the winner of several classes, so the exact engine starts with the winner's pairs.
 
-Class scores are a linear function of the row and of its kernel values at a few support vectors, the landmarks. The
-scores are fitted by least squares to the winners of sample rows. A wrong speculation costs only time, because the
-speculated winner must win its pairs by more than their error bounds.
+Class scores are a linear function of the row and of its kernel values at a few support vectors, the landmarks. They are
+fitted by least squares to the winners of sample rows. A wrong speculation costs only time, because the speculated
+winner must win its pairs by more than their error bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from approxsvm.planning.costs.cost import PairCosts
 from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
 
-# Maximum number of rows for fitting and evaluating a network, and of entries in these rows.
+# Maximum number of rows for fitting and evaluating a network, and of elements in them.
 _MAX_ROWS: Final = 6_000
 _MAX_NUMBERS: Final = 1 << 24
 _HELD_OUT_SHARE: Final = 0.25
@@ -35,8 +35,8 @@ def speculate(
 ) -> tuple[int | None, dict[str, bytes]]:
     """Fit networks with increasing numbers of landmarks; return the cheapest number and the section "speculation".
 
-    The result is None and an empty dict if rows use all pairs (on a grid of few values), if evaluating all pairs is
-    cheaper, or if no fit succeeds.
+    The result is None and an empty dict if rows use all pairs (sparse rows, or rows on a grid of few values), if
+    evaluating all pairs is cheaper, or if no fit succeeds.
     """
     model = problem.model
     profiles = Profile.all()
@@ -78,11 +78,11 @@ def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
 
 
 class _Fit:
-    """Networks fitted to the winners of sample rows; some of the sample rows are held out."""
+    """Networks fitted to the winners of sample rows; some of these rows are held out."""
 
     @classmethod
     def of(cls, problem: Problem) -> _Fit | None:
-        """Draw rows and landmarks; None if there are too few rows, or if the kernel is constant on all rows."""
+        """Draw rows and landmarks; return None if there are too few rows, or if the kernel is constant on all rows."""
         n_rows = problem.typical_rows.shape[0]
         return None if problem.model.gamma == 0.0 or min(n_rows, _most_rows(problem)) < 2 else cls(problem)
 
@@ -102,12 +102,12 @@ class _Fit:
             self._equations = self._network.normal_equations(~self._held_out, self.hits)
 
     def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Return the weights of the network with the first landmarks; the weights are not finite if the fit fails."""
+        """Return the weights of the network with the first landmarks; they are not finite if the fit fails."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._network.solved(*self._equations, n_landmarks)
 
     def missed(self, weights: npt.NDArray[np.float32]) -> float:
-        """Return the share of held-out rows whose winner is speculated wrongly."""
+        """Return the fraction of held-out rows whose winner is speculated wrongly."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             speculated = self._network.scores(self._held_out, weights).argmax(axis=1)
         return float((speculated != self._classes[self._held_out]).mean())
@@ -128,8 +128,8 @@ def _dense(rows: Any) -> FloatArray:
 class _Network:
     """Terms of the scores: constants, features of the rows z, and kernel values at landmarks x.
 
-    Rows and landmarks are relative to the artifact's center. Features are standardized for the fit. The weights of
-    features are 0 if there are very many features, or if a feature hardly varies.
+    Rows and landmarks are relative to the artifact's center. Features are standardized for the fit. Feature weights are
+    0 if there are very many features, and for features that hardly vary.
     """
 
     def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:
@@ -153,7 +153,7 @@ class _Network:
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Solve for the weights as the artifact stores them; the weights are not finite if the fit fails."""
+        """Solve for the weights as the artifact stores them; they are not finite if the fit fails."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks
@@ -170,7 +170,7 @@ class _Network:
         return weights.astype(np.float32)
 
     def scores(self, chosen: npt.NDArray[np.bool_], weights: npt.NDArray[np.float32]) -> FloatArray:
-        """Compute the scores of the chosen rows with the weights of the artifact."""
+        """Compute the scores of the chosen rows with the artifact's weights."""
         n_linear = 1 + self._z.shape[1]
         kernel = self._kernel[chosen, : len(weights) - n_linear]
         scores: FloatArray = weights[0] + self._z[chosen] @ weights[1:n_linear] + kernel @ weights[n_linear:]

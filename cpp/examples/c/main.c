@@ -1,5 +1,5 @@
-/* predict MODEL.asvm < rows: reads rows of numbers, one per line, and prints each row's labels, decision values
- * and error bounds; "?" after a label means that an approximate model does not prove it. */
+/* predict MODEL.asvm < rows: reads numeric rows, one per line, and prints each row's labels, decision values and error
+ * bounds; "?" after a label means that an approximate model does not prove it. */
 #include <approxsvm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void print_label(const approxsvm_model* model, uint32_t position, int cer
 
 static int print_row(const approxsvm_model* model, const double* row, struct answers* answers) {
     const size_t n_decisions = approxsvm_n_decisions(model);
-    const size_t n_labels = approxsvm_n_labels(model) > 0 ? approxsvm_n_targets(model) : 0; /* of a row */
+    const size_t n_labels = approxsvm_n_labels(model) > 0 ? approxsvm_n_targets(model) : 0; /* per row */
     approxsvm_error error;
     approxsvm_request request = APPROXSVM_REQUEST;
     if (n_labels > 0) {
@@ -55,7 +55,7 @@ static int print_row(const approxsvm_model* model, const double* row, struct ans
     return 0;
 }
 
-/* Returns 1 for a row, 0 at the end of the input, -1 for invalid input. */
+/* Returns 1 if a row was read, 0 at the end of the input, and -1 for invalid input. */
 static int read_row(double* row, size_t n) {
     for (size_t j = 0; j < n; ++j) {
         if (scanf("%lf", &row[j]) != 1) return j == 0 && feof(stdin) ? 0 : -1;

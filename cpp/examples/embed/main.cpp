@@ -1,5 +1,5 @@
-// embed MODEL.asvm: predicts a hundred raw rows and prints labels, values with error bounds and probabilities of the
-// first row and the last row.
+// embed MODEL.asvm: predicts a hundred raw rows and prints the labels, the values with error bounds and the
+// probabilities for the first and last row.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -13,7 +13,7 @@ using approxsvm::Status;
 
 constexpr std::size_t n_rows = 100;
 
-// Row i is i / 100 in every feature.
+// Row i has i / 100 in every feature.
 std::vector<float> raw_rows(const Model& model) {
     std::vector<float> rows;
     for (std::size_t i = 0; i < n_rows; ++i)
@@ -26,7 +26,7 @@ void print_row(const char* name, const double* numbers, std::size_t n) {
     for (std::size_t k = 0; k < n; ++k) std::printf(" %.6g", numbers[k]);
 }
 
-// Prints the labels of row i: one label, or one label per target.
+// Prints the labels of row i: one in total, or one per target.
 void print_labels_of(const Model& model, const std::vector<std::uint32_t>& labels, std::size_t i) {
     char room[approxsvm::label_digits];
     for (std::size_t k = 0; k < model.n_targets(); ++k) {
@@ -35,7 +35,7 @@ void print_labels_of(const Model& model, const std::vector<std::uint32_t>& label
     }
 }
 
-// Computes only labels: the expansion proves most labels.
+// Computes only labels: the expansion proves most of them.
 Status print_labels(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     std::vector<std::uint32_t> labels(n_rows * model.n_targets());
     std::vector<std::uint8_t> certified(labels.size());
@@ -53,7 +53,7 @@ Status print_labels(const Model& model, const std::vector<float>& rows, std::vec
     return status;
 }
 
-// Computes values: the source model's, or values within the requested tolerance, or an approximate artifact's values.
+// Computes values: the source model's, or values within the requested tolerance, or an approximate artifact's.
 Status print_values(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     const std::size_t n = model.n_decisions();
     std::vector<double> values(n_rows * n), bounds(values.size());

@@ -1,4 +1,4 @@
-// An artifact mapped into memory: opening computes a checksum, and processes share the artifact's pages.
+// An artifact mapped into memory: opening it computes a checksum, and processes share its pages.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -12,7 +12,7 @@ class MappedModel {
     MappedModel(const MappedModel&) = delete;
     MappedModel& operator=(const MappedModel&) = delete;
 
-    // Whether the model is ready to predict.
+    // Status::ok if the model is ready to predict.
     approxsvm::Status status() const { return status_; }
     const approxsvm::Model& model() const { return model_; }
 

@@ -1,8 +1,8 @@
-// predict MODEL.asvm NUMBER...: the labels of one row, from Rust. Build with
+// predict MODEL.asvm NUMBER...: prints the labels of one row, from Rust. Build with
 //
 //     rustc -O main.rs -L native=<lib> -l dylib=approxsvm -C link-arg=-Wl,-rpath,<lib>
 //
-// where <lib> is the folder of libapproxsvm.so.
+// where <lib> is the folder that contains libapproxsvm.so.
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::process::exit;
 
@@ -36,7 +36,7 @@ extern "C" {
     ) -> i32;
 }
 
-/// A model that is closed when it goes out of scope. Threads may share a model, because it never changes.
+/// A model that is closed when it goes out of scope. Threads may share it, because it never changes.
 struct Model(*mut ApproxsvmModel);
 unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
@@ -53,7 +53,7 @@ impl Model {
         unsafe { approxsvm_n_features(self.0) }
     }
 
-    /// Number of labels of a row: one label, or one per target.
+    /// Number of labels per row: one in total, or one per target.
     fn n_targets(&self) -> usize {
         unsafe { approxsvm_n_targets(self.0) }
     }

@@ -1,10 +1,10 @@
-// approxsvm for C++ programs: evaluate a compiled kernel machine in memory.
+// approxsvm for C++ programs: evaluates a compiled kernel machine in memory.
 //
-// Guarantees: header-only C++17; no allocation, no exceptions, no I/O, no global state. Every function returns a Status
-// or cannot fail. Any number of threads may use one model, each with its own workspace. Compile with the instruction
-// set of the target machine (-march=native, -mavx2 -mfma, ...): the library uses the fastest kernels that these flags
-// allow. An #error rejects -ffast-math and the flags that it includes, if the compiler reveals them. Contraction of a *
-// b + c (-ffp-contract) is harmless (see simd.hpp).
+// Guarantees: header-only C++17; no allocation, no exceptions, no I/O, no global state. Every function either returns a
+// Status or cannot fail. Any number of threads may use one model, each with its own workspace. Compile with the
+// instruction set of the target machine (-march=native, -mavx2 -mfma, ...): the library uses the fastest kernels that
+// these flags allow. An #error rejects -ffast-math and the flags it implies, if the compiler exposes them. Contraction
+// of a * b + c (-ffp-contract) is harmless (see simd.hpp).
 //
 //     approxsvm::Model model;                              // model.hpp documents all functions
 //     Status status = model.open(bytes);                   // any .asvm file; must outlive the model
@@ -13,7 +13,7 @@
 //     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
 //
-//     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() numbers
+//     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() values
 //     std::vector<std::uint32_t> labels(n_rows);
 //     status = model.predict(rows, labels, workspace);
 //     std::cout << model.label(labels[0]);
@@ -24,36 +24,36 @@
 //     std::vector<double> shares(n_rows * model.n_probabilities());
 //     status = model.probabilities(rows, shares, workspace);
 //
-// Pass the raw rows that the source model takes, because a pipeline's artifact scales and projects the rows itself.
-// Every buffer has a size. If a buffer is too small, the call returns Status::buffer_too_small before anything is
-// written. Outputs that the model does not have are also rejected: labels of a regression, probabilities that the
-// source lacks, and values of an ensemble that averages probabilities or counts votes. Calls before open() and
-// prepare() are rejected, too.
+// Pass the raw rows that the source model expects: a pipeline's artifact scales and projects them itself. Buffer sizes
+// are checked. If one is too small, the call returns Status::buffer_too_small before anything is written. Requests for
+// outputs that the model does not have are also rejected: labels from a regression, probabilities if the source has
+// none, and values from an ensemble that averages probabilities or counts votes. So are calls before open() and
+// prepare().
 //
 // Only the requested outputs are computed. Labels alone are cheapest, because the expansion proves most labels. The
 // values of a certified or exact artifact are the source model's values, computed by the exact engine in float64,
 // unless a tolerance was requested at compilation. evaluate() with Values::settled returns the values of the stage that
-// determined each label; these values are cheap, but no closer to the exact values than their bounds. One call of
+// determined each label; they are cheap, but only as close to the exact values as their bounds guarantee. One call to
 // evaluate() fills every output for which an Evaluation has memory.
 //
 // A value is positive for the model's first label, label(0), or for the first label of a pair. With two classes,
-// Python's decision_function has the opposite sign if the first label is the smaller label, because in Python a
-// positive value means the larger label. Probabilities are in the order of the model's labels.
+// Python's decision_function has the opposite sign if the first label is the smaller one, because there a positive
+// value means the larger label. Probabilities follow the order of the model's labels.
 //
-// Memory: tables of bounds take some 50 KB (more for higher degrees), and the exact engine takes 12 bytes per support
-// vector and feature. A workspace for calls of up to four rows is small. For more rows, the size of a workspace depends
-// on the machine's vector width and on the number of centers, by which rows are sorted, and is larger for pipelines,
-// probabilities and ensembles, which process rows in chunks. docs/howto/cpp.md has a table. `approxsvm export --c`
+// Memory: bound tables take about 50 KB (more for higher degrees), and the exact engine takes 12 bytes per support
+// vector and feature. A workspace for up to four rows per call is small. For more rows, its size depends on the
+// machine's vector width and on the number of centers, by which rows are sorted; it is larger for pipelines,
+// probabilities and ensembles, which process rows in chunks. See the table in docs/howto/cpp.md. `approxsvm export --c`
 // writes headers for smaller devices.
 //
-// cpp/examples/embed contains a complete program, and models/FORMAT.md describes the artifact's bytes.
+// cpp/examples/embed contains a complete program, and models/FORMAT.md describes the artifact format.
 #include "version.hpp"
 
 #ifndef APPROXSVM_APPROXSVM_HPP
 #define APPROXSVM_APPROXSVM_HPP
 
 // Other headers define these names as macros: check (macOS, Unreal), finite (C libraries), read, send and write (lwIP's
-// sockets), Status (X11). The end of this header restores these macros.
+// sockets), Status (X11). They are restored at the end of this header.
 #pragma push_macro("check")
 #pragma push_macro("finite")
 #pragma push_macro("read")

@@ -1,4 +1,4 @@
-// Divides a block of memory that the caller provides.
+// Divides a caller-provided block of memory.
 #ifndef APPROXSVM_ARENA_HPP
 #define APPROXSVM_ARENA_HPP
 
@@ -11,12 +11,13 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Allocates consecutive pieces of one block, each on a separate cache line. An arena without memory only counts bytes.
-// On 32-bit systems, a small file may request more than half of the address space; such a request counts as too large.
+// On 32-bit systems, a small file may request more than half of the address space; such a request is treated as too
+// large.
 class Arena {
   public:
     explicit Arena(void* memory) : start_(reinterpret_cast<std::uintptr_t>(memory)) {}
 
-    // Returns space for n_items times of_each numbers. The product may exceed 32 bits.
+    // Returns space for n_items * of_each elements. The product may exceed 32 bits.
     template <class T>
     T* take(std::size_t n_items, std::size_t of_each = 1) {
         if (has_32_bits && used_ == too_many_bytes) return nullptr;
@@ -28,8 +29,7 @@ class Arena {
         return piece;
     }
 
-    // Number of bytes that is sufficient for all pieces at any address; the largest size_t if too many bytes are
-    // needed.
+    // Number of bytes sufficient for all pieces at any address; the largest size_t if too many bytes are needed.
     std::size_t bytes_anywhere() const {
         const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
         return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;

@@ -1,5 +1,5 @@
 // A compiled model for programs: it takes raw rows and returns labels, values, probabilities and their bounds. The
-// model allocates nothing, and points to the artifact's bytes and to memory that the caller provides.
+// model allocates no memory; it points into the artifact's bytes and caller-provided memory.
 #ifndef APPROXSVM_MODEL_HPP
 #define APPROXSVM_MODEL_HPP
 
@@ -12,19 +12,19 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Call open(), then prepare(), then predict from any number of threads, each thread with its own workspace. Calls in
-// another order return an error status. A copy shares the bytes and the memory, which must outlive the copy.
+// Call open(), then prepare(), then predict from any number of threads, each with its own workspace. Calls in any other
+// order return an error status. A copy shares the bytes and the memory, which must outlive it.
 //
-// The argument `rows` holds contiguous numbers, n_features() per row (any type that converts to Span<const float> or
-// Span<const double>), or is of type SparseRows, DenseRows or CsrRows; the sizes of the last two are not checked. A
-// sparse feature that the model does not know is treated as in LIBSVM, except for a pipeline, which returns
+// The argument `rows` is either a contiguous array, n_features() elements per row (any type that converts to Span<const
+// float> or Span<const double>), or of type SparseRows, DenseRows or CsrRows; the sizes of the last two are not
+// checked. A sparse feature that the model does not know is treated as in LIBSVM, except by a pipeline, which returns
 // Status::unknown_feature.
 //
-// Buffers may be larger than needed. A buffer that is too small is rejected before anything is written. After an error,
-// the outputs are undefined; the Fault, if one is passed, contains the index of the row that caused the error.
+// Buffers may be larger than needed. One that is too small is rejected before anything is written. After an error, the
+// outputs are undefined; if a Fault is passed, it is filled with the index of the row that caused the error.
 //
-// The template parameter `list` lists the parts that models may have (parts.hpp). Other parts are not compiled; opening
-// a model that needs such a part returns Status::left_out.
+// The template parameter `list` names the parts that models may have (parts.hpp). Other parts are not compiled; opening
+// a model that needs one of them returns Status::left_out.
 template <Part... list>
 class ModelOf {
     static constexpr Parts parts = with_implied((Parts{0} | ... | list));
@@ -32,8 +32,8 @@ class ModelOf {
   public:
     ModelOf() = default;
 
-    // Validates an artifact; every byte is checked. The bytes must begin at a multiple of 8. The ArtifactFault, if one
-    // is passed, contains the section, the field, its value and the expected value.
+    // Validates an artifact; every byte is checked. The bytes must begin at a multiple of 8. If an ArtifactFault is
+    // passed, it is filled with the section, the field, its value and the expected value.
     APPROXSVM_NOINLINE Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
         *this = ModelOf();
         ModelView view{};
@@ -42,12 +42,12 @@ class ModelOf {
         if (status == Status::ok) view_ = view;
         return status;
     }
-    // Returns, after Status::left_out, the list of parts that this artifact needs, as `approxsvm inspect` prints it.
+    // After Status::left_out, returns the list of parts that this artifact needs, as printed by `approxsvm inspect`.
     static ListOfParts list_needed(Span<const unsigned char> bytes) {
         return ListOfParts(parts_at_sight(bytes.data, bytes.size) | batches);
     }
 
-    // Number of bytes that prepare() needs, whatever their alignment; 0 before open().
+    // Number of bytes that prepare() needs at any alignment; 0 before open().
     std::size_t memory_bytes() const {
         if (!is_open()) return 0;
         Arena counter(nullptr);
@@ -67,8 +67,8 @@ class ModelOf {
         return Status::ok;
     }
 
-    // Checks, in a workspace of replay_bytes(), whether this machine computes the same values as the machine that wrote
-    // the artifact. One check per process is sufficient.
+    // Checks, in a workspace of replay_bytes(), that this machine computes the same values as the one that wrote the
+    // artifact. One check per process is sufficient.
     std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes<parts>(*prepared_) : 0; }
     Status replay(Span<unsigned char> workspace) const {
         if (!prepared_) return unprepared();
@@ -87,35 +87,35 @@ class ModelOf {
     // Number of probabilities per row; 0 if the model has no probabilities.
     std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }
     std::size_t n_labels() const { return n_labels_of(view_); }  // number of labels; 0 for a regression
-    // Number of labels, and of certificates, per row: one for each target.
+    // Number of labels, and of certificates, per row: one per target.
     std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
-    // Returns the label at a position. One-class models have the labels 1 and -1. For positions after the last label,
+    // Returns the label with an index. One-class models have the labels 1 and -1. For indices past the last label,
     // returns a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
-    // --- string columns, such as categories of a pipeline's encoders, which rows contain as codes
+    // --- string columns, such as the categories of a pipeline's encoders, which rows contain as codes
 
-    // Number of strings in a column (0 for a numeric column), and the string that a code below this number represents.
+    // Number of strings in a column (0 for a numeric column), and the string that a code below it represents.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);
         return code < texts.n ? texts.text(code) : std::string_view{};
     }
-    // The code of a UTF-8 string, or unknown_category if the model does not know the string; rows with this code are
-    // rejected if the source rejects unknown strings. The next function returns the code of a missing value.
+    // The code of a UTF-8 string, or unknown_category if the model does not know it; rows with this code are rejected
+    // if the source rejects unknown strings. The next function returns the code of a missing value.
     double category_code(std::size_t column, std::string_view text) const { return texts_of(view_, column).code(text); }
     double missing_code(std::size_t column) const { return texts_of(view_, column).null; }
 
     // --- predictions
 
-    // Number of bytes of workspace for one thread, for calls of any size or of up to n_rows rows; 0 before prepare().
-    // Calls of up to four rows need little memory.
+    // Number of workspace bytes for one thread, for calls with any number of rows or at most n_rows; 0 before
+    // prepare(). Calls with up to four rows need little memory.
     std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
     std::size_t workspace_bytes(std::size_t n_rows) const {
         return prepared_ ? approxsvm::workspace_bytes<parts>(*prepared_, n_rows) : 0;
     }
 
-    // Writes the positions of each row's labels, n_targets() per row.
+    // Writes the indices of each row's labels, n_targets() per row.
     template <class Rows>
     Status predict(const Rows& rows, Span<std::uint32_t> labels, Span<unsigned char> workspace,
                    Fault* fault = nullptr) const {
@@ -123,7 +123,7 @@ class ModelOf {
     }
 
     // Write n_decisions() values per row, and upper bounds on |value - exact value|. Certified and exact models compute
-    // the source's values, or values within the tolerance that was requested at compilation.
+    // the source's values, or values within the tolerance requested at compilation.
     template <class Rows>
     Status decision_values(const Rows& rows, Span<double> values, Span<unsigned char> workspace,
                            Fault* fault = nullptr) const {
@@ -135,7 +135,7 @@ class ModelOf {
         return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
-    // Writes n_probabilities() numbers per row, one per label, in the order of the labels.
+    // Writes n_probabilities() values per row, one per label, in label order.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {
@@ -150,13 +150,12 @@ class ModelOf {
         return approxsvm::evaluate<parts>(*prepared_, rows, out, workspace, values, fault);
     }
 
-    // Returns the view that functions of the core need.
+    // Returns the view used by functions of the core.
     const ModelView& view() const { return view_; }
     const PreparedModel* prepared() const { return prepared_; }
 
   private:
-    // The caller's memory holds a copy of the view, so that the prepared model finds the view even if this object
-    // moves.
+    // The caller's memory holds a copy of the view, so that the prepared model finds it even if this object moves.
     struct Memory {
         ModelView* view;
         unsigned char* prepared;
@@ -182,7 +181,7 @@ class ModelOf {
     const PreparedModel* prepared_ = nullptr;
 };
 
-// A model of any kind.
+// Opens any artifact.
 using Model = ModelOf<static_cast<Part>(all_parts)>;
 
 }  // namespace APPROXSVM_TARGET

@@ -1,9 +1,9 @@
-// The parts of models. A program that lists the parts of its models compiles only these parts:
+// The parts of models. A program that lists its models' parts compiles only these:
 //
 //     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers, approxsvm::batches> model;
 //
-// `approxsvm inspect model.asvm` prints this line. No model needs `batches`, which speeds up calls with many rows.
-// Functions that depend on the list have the list as a template parameter.
+// `approxsvm inspect model.asvm` prints this line. No model requires `batches`, which speeds up calls with many rows.
+// Functions that depend on the list take it as a template parameter.
 #ifndef APPROXSVM_PARTS_HPP
 #define APPROXSVM_PARTS_HPP
 
@@ -31,7 +31,7 @@ constexpr bool has(Parts parts, Part part) {
     return (parts & part) != 0;
 }
 
-// Adds the other parts that these parts need.
+// Adds the other parts that the given ones need.
 constexpr Parts with_implied(Parts parts) {
     if (has(parts, ensembles)) parts |= probabilities;
     if (has(parts, text_columns)) parts |= pipelines;
@@ -39,7 +39,7 @@ constexpr Parts with_implied(Parts parts) {
     return parts;
 }
 
-// A list of parts as written in a program; the list is the type of a model with these parts.
+// A list of parts as written in a program: the type of a model that has them.
 class ListOfParts {
   public:
     explicit ListOfParts(Parts parts) {
@@ -65,8 +65,7 @@ class ListOfParts {
     std::size_t n_ = 0;
 };
 
-// A class member that a list of parts may leave out. A member that is left out is empty, and can be constructed from
-// any arguments.
+// A class member that a list of parts may omit. An omitted member is empty and can be constructed from any arguments.
 struct LeftOut {
     template <class... Arguments>
     constexpr explicit LeftOut(const Arguments&...) {}

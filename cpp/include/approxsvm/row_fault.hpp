@@ -1,4 +1,4 @@
-// Describes faulty rows; all interfaces use these messages.
+// Messages about faulty rows, used by all interfaces.
 #ifndef APPROXSVM_ROW_FAULT_HPP
 #define APPROXSVM_ROW_FAULT_HPP
 
@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// Returns the description of an op's requirement; the message then adds a number.
+// Returns the description of an op's requirement, to which the message then appends a number.
 inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \
@@ -22,13 +22,13 @@ inline const char* domain_of(OpKind kind) {
     }
 }
 
-// Whether a fault adds details to message() for this status.
+// Returns whether a Fault adds details to message() for this status.
 inline bool is_of_row(Status status) {
     return status == Status::map_overflow || status == Status::outside_domain || status == Status::beyond_float64 ||
            status == Status::beyond_tolerance || status == Status::unknown_feature;
 }
 
-// Returns a line in lower case without the row's number, truncated to the available space.
+// Returns a lowercase line without the row number, truncated to the available space.
 template <std::size_t Size>
 inline const char* text_of_fault(Status status, const Fault& fault, char (&room)[Size]) {
     if (status == Status::map_overflow) {

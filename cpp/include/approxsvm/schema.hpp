@@ -1,4 +1,4 @@
-// The types of artifact/schema.inc, which defines the .asvm format.
+// The types defined by artifact/schema.inc, which specifies the .asvm format.
 #ifndef APPROXSVM_SCHEMA_HPP
 #define APPROXSVM_SCHEMA_HPP
 
@@ -31,7 +31,7 @@ enum Id : std::uint32_t {
 }  // namespace section
 constexpr std::size_t max_sections = section::end - 1;
 
-// Names of fields and parts; each name is qualified by a record or section.
+// Names of fields and parts, each qualified by a record or section.
 namespace field {
 enum Id : std::uint32_t {
     none = 0,
@@ -42,7 +42,7 @@ enum Id : std::uint32_t {
 };
 }
 
-// Calls visit(field, number) for each number of a record, in order. Each element of an array is visited.
+// Calls visit(field, number) for each number in a record, in order, including every array element.
 #define APPROXSVM_RECORD(Name, tag) \
     template <class Visit>          \
     inline void for_numbers(const Name& record, const Visit& visit) {

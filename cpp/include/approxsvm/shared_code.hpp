@@ -11,7 +11,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 #if defined(APPROXSVM_PORTABLE)
-#define APPROXSVM_PROGRAM inline  // inlining is not forced: the code is half as long, and as fast
+#define APPROXSVM_PROGRAM inline  // not forced inline: the code is half as long, and as fast
 #else
 #define APPROXSVM_PROGRAM APPROXSVM_INLINE
 #endif

@@ -1,5 +1,5 @@
-// The version of these headers. This file has no include guard. The functions and types of each version have separate
-// namespaces, so that the files of a program may use different versions. Each file may include only one version.
+// The version of these headers. This file has no include guard. Functions and types of different versions are in
+// separate namespaces, so that a program's source files may use different versions. Each file may include only one.
 #if !defined(APPROXSVM_HEADERS)
 #define APPROXSVM_HEADERS 100  // 10000 major + 100 minor + patch
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 201703L : __cplusplus < 201703L

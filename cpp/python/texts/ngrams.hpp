@@ -1,6 +1,5 @@
-// Counts the words or characters of documents, and their n-grams, like scikit-learn's vectorizers
-// (approxsvm/frames/ngrams.py). Before, Python code decodes the documents, converts them to lower case and strips
-// accents.
+// Counts the words, characters or n-grams in documents, like scikit-learn's vectorizers (approxsvm/frames/ngrams.py).
+// Decoding, conversion to lower case and stripping of accents are done by Python code beforehand.
 #pragma once
 
 #include <Python.h>
@@ -14,7 +13,7 @@
 
 namespace approxsvm::python {
 
-// MurmurHash3_x86_32 (Austin Appleby, public domain) with seed 0, which HashingVectorizer uses.
+// MurmurHash3_x86_32 (Austin Appleby, public domain) with seed 0, as used by HashingVectorizer.
 inline std::uint32_t murmur3(std::string_view key) {
     const auto rotated = [](std::uint32_t x, int by) { return (x << by) | (x >> (32 - by)); };
     const auto mixed = [&](std::uint32_t k) { return rotated(k * 0xcc9e2d51u, 15) * 0x1b873593u; };
@@ -34,7 +33,7 @@ inline std::uint32_t murmur3(std::string_view key) {
     return h ^ h >> 16;
 }
 
-// A hash table of terms and their positions, with open addressing.
+// A hash table of terms and their indices, with open addressing.
 class Vocabulary {
   public:
     static constexpr std::uint32_t unknown = 0xffffffffu;
@@ -46,7 +45,7 @@ class Vocabulary {
         ends_.push_back(0);
     }
 
-    // Adds a term; returns false if the term is a duplicate, or if more terms collide than is plausible by chance.
+    // Adds a term; returns false if it is a duplicate, or if more terms collide than chance can explain.
     bool add(std::string_view term) {
         const std::uint32_t hash = murmur3(term);
         std::size_t slot = hash & (slots_.size() - 1);
@@ -86,7 +85,7 @@ class Vocabulary {
     std::vector<std::size_t> ends_;  // the end of each term in bytes_, after a leading 0
 };
 
-// Characters of a str, classified with Python's own tables, as in Python's module `re`.
+// Characters of a str, classified with Python's own tables, as in Python's `re` module.
 class Characters {
   public:
     explicit Characters(PyObject* text)
@@ -102,7 +101,7 @@ class Characters {
     }
     bool is_space(Py_ssize_t i) const { return Py_UNICODE_ISSPACE((*this)[i]) != 0; }  // \s, also for str.split()
 
-    // Appends a character in UTF-8; half a surrogate pair takes three bytes, like other characters in its range.
+    // Appends a character in UTF-8; an unpaired surrogate takes three bytes, like other characters in its range.
     void append(Py_ssize_t i, std::string& bytes) const {
         const Py_UCS4 c = (*this)[i];
         const auto put = [&](Py_UCS4 byte) { bytes.push_back(static_cast<char>(byte)); };
@@ -132,10 +131,10 @@ enum class Analyzer { word, char_, char_wb };
 struct NgramOptions {
     Analyzer analyzer;
     std::size_t min_n, max_n;
-    Py_ssize_t min_token_size;  // minimum length of a word, a run of \w
+    Py_ssize_t min_token_size;  // minimum length of a word (a run of \w)
 };
 
-// The n-grams of a document: consecutive words, with a space in between, or consecutive characters, in UTF-8.
+// The n-grams of a document: consecutive words separated by one space, or consecutive characters, in UTF-8.
 class Ngrams {
   public:
     Ngrams(const NgramOptions& options, const Vocabulary& stop_words) : options_(options), stop_words_(stop_words) {}
@@ -153,7 +152,7 @@ class Ngrams {
         } else if (options_.analyzer == Analyzer::char_) {
             for (Py_ssize_t i = 0, end; i < text.size(); i = end) {
                 for (end = i; end < text.size() && text.is_space(end);) ++end;
-                if (end > i + 1) {  // a run of white space becomes one space
+                if (end > i + 1) {  // white space is collapsed to one space
                     add_space();
                 } else {
                     add_character(text, i);
@@ -190,7 +189,7 @@ class Ngrams {
         bytes_.push_back(' ');
     }
 
-    // With `whole_once`, fewer than n units form one n-gram, which is the last.
+    // With `whole_once`, if there are at most n units, all of them form one n-gram, which is the last.
     template <class Take>
     void take_all(const Take& take, bool whole_once) {
         const std::size_t n_units = starts_.size(), gap = options_.analyzer == Analyzer::word ? 1 : 0;
@@ -218,7 +217,7 @@ class Ngrams {
     const NgramOptions options_;
     const Vocabulary& stop_words_;
     std::string bytes_;
-    std::vector<std::size_t> starts_;  // the start of each unit, and the end of the last unit
+    std::vector<std::size_t> starts_;  // the start of each unit, and the end of the last one
 };
 
 }  // namespace approxsvm::python

@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// Returns a str in UTF-8, with half surrogate pairs as `Characters` writes them; the result may be stored in `memory`.
+// Returns a str in UTF-8, with unpaired surrogates encoded as in `Characters`; the result may be stored in `memory`.
 std::string_view utf8_of(PyObject* text, std::string& memory) {
     const Characters characters(text);
     memory.clear();
@@ -20,7 +20,7 @@ std::string_view utf8_of(PyObject* text, std::string& memory) {
     return memory;
 }
 
-// Counts the terms of documents like a fitted vectorizer with these options.
+// Counts the terms in documents like a fitted vectorizer with these options.
 class TermCounter {
   public:
     TermCounter(const NgramOptions& options, const std::vector<py::str>& stop_words, const std::vector<py::str>& terms,
@@ -37,8 +37,8 @@ class TermCounter {
         }
     }
 
-    // Takes a document or a list of tokens for each row; returns counts, columns and indptr of CSR rows. The columns of
-    // a row are in ascending order.
+    // Takes a document or a list of tokens per row; returns the counts, columns and indptr of CSR rows. A row's columns
+    // are in ascending order.
     py::tuple count(const py::list& texts) const {
         Ngrams ngrams(options_, stop_words_);
         std::vector<std::uint32_t> found;  // the column of each occurrence, with the sign in the last bit
@@ -82,7 +82,7 @@ class TermCounter {
     }
 
   private:
-    // Returns the column for |hash| that FeatureHasher would choose, and the sign.
+    // Returns the column that FeatureHasher would choose for |hash|, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;
@@ -96,7 +96,7 @@ class TermCounter {
     bool alternate_sign_;
 };
 
-// Divides each CSR row by its norm in place, with the operations of scikit-learn's `normalize` in the same order.
+// Divides each CSR row by its norm in place, with the operations of scikit-learn's `normalize`, in the same order.
 template <class T>
 void normalize_rows(const py::array_t<std::int32_t>& indptr, py::array_t<T, py::array::c_style>& values, bool squares) {
     const auto starts = indptr.unchecked<1>();

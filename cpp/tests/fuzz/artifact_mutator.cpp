@@ -36,7 +36,7 @@ struct Parts {
     std::vector<Section> sections;
 };
 
-/// Splits an artifact as its section table says, and cuts sections that lead beyond the bytes.
+/// Splits an artifact according to its section table, and truncates sections that extend beyond its bytes.
 Parts parts_of(const Bytes& bytes) {
     Parts parts{{bytes.begin(), bytes.begin() + header_bytes}, {}};
     const std::size_t n = std::min<std::size_t>(get<std::uint32_t>(bytes, n_sections_at), most_sections);
@@ -51,7 +51,7 @@ Parts parts_of(const Bytes& bytes) {
     return parts;
 }
 
-/// Laid out as the format wants it, the sections by their identifiers.
+/// Lays out the artifact as the format requires, with sections sorted by identifier.
 Bytes joined(Parts parts) {
     std::stable_sort(parts.sections.begin(), parts.sections.end(),
                      [](const Section& a, const Section& b) { return a.identifier < b.identifier; });
@@ -60,7 +60,7 @@ Bytes joined(Parts parts) {
 
 // --- numbers
 
-/// A number that is odd by itself, or one near the old one.
+/// A number that is unusual in itself, or one near the old one.
 template <class T>
 T odd_number(Random& random, T old) {
     using Limits = std::numeric_limits<T>;
@@ -91,8 +91,8 @@ T odd_number(Random& random, T old) {
     }
 }
 
-/// One number of that kind: 'I' and 'Q' for integers of 4 and 8 bytes, 'f' and 'd' for floats, anything else for a
-/// byte.
+/// Changes one number of the given kind: 'I' and 'Q' are integers of 4 and 8 bytes, 'f' and 'd' are floats, and
+/// anything else is a byte.
 void change_number(Bytes& bytes, std::size_t at, char kind, Random& random) {
     switch (kind) {
         case 'I':
@@ -114,7 +114,7 @@ std::size_t bytes_of_kind(char kind) {
 
 // --- changes
 
-/// The fields after the checksum, in the order of the format.
+/// The fields after the checksum, in format order.
 struct Field {
     std::size_t at;
     char kind;
@@ -128,7 +128,7 @@ void change_header(Parts& parts, Random& random) {
     change_number(parts.header, field.at, field.kind, random);
 }
 
-/// The kinds of the numbers in each section that has a layout in artifact/schema.inc, in order.
+/// The kinds of the numbers in each section with a layout in artifact/schema.inc, in order.
 std::map<std::uint32_t, std::string> kinds_of_sections() {
     std::map<std::uint32_t, std::string> kinds;
     std::map<std::string, std::string> groups;
@@ -144,7 +144,7 @@ std::map<std::uint32_t, std::string> kinds_of_sections() {
     return kinds;
 }
 
-/// Returns a type that some of the section's numbers have, if it has a layout, and now and then any other.
+/// Returns the type of some numbers in the section if it has a layout, and now and then any other type.
 char kind_of(std::uint32_t identifier, Random& random) {
     static const auto kinds = kinds_of_sections();
     constexpr char any[] = {'I', 'Q', 'f', 'd', 'B'};
@@ -158,7 +158,7 @@ void change_section_number(Parts& parts, Random& random) {
     const char kind = kind_of(section.identifier, random);
     const std::size_t width = bytes_of_kind(kind), n = section.content.size() / width;
     if (n == 0) return;
-    // Counts are at the beginning of a section.
+    // Counts are at the start of a section.
     const std::size_t place = below(random, below(random, 2) == 0 ? std::min<std::size_t>(n, 48 / width) : n);
     change_number(section.content, place * width, kind, random);
 }
@@ -186,7 +186,7 @@ void change_section_extent(Parts& parts, Random& random) {
     }
 }
 
-/// Removes a section, changes its identifier, or gives it the content of another section.
+/// Removes a section, changes its identifier, or gives it another section's contents.
 void change_sections(Parts& parts, Random& random) {
     const std::size_t k = below(random, parts.sections.size());
     const std::uint32_t identifier = 1 + static_cast<std::uint32_t>(below(random, most_sections));
@@ -205,7 +205,7 @@ void change_sections(Parts& parts, Random& random) {
     }
 }
 
-/// Lets any value pass the check rows, so that later code is reached whatever the coefficients are.
+/// Makes the check rows accept any value, so that later code is reached whatever the coefficients are.
 void forgive_check_rows(Parts& parts) {
     for (Section& section : parts.sections) {
         if (section.identifier != artifact_writer::check_rows &&
@@ -221,7 +221,7 @@ void mutate_bytes(Bytes& bytes, std::size_t most) {
     bytes.resize(LLVMFuzzerMutate(bytes.data(), n, bytes.size()));
 }
 
-/// An artifact inside a section: the only one, or one of an ensemble's members.
+/// Changes an artifact inside a section: the only one, or one of an ensemble's members.
 void change_inner_artifact(Parts& parts, Random& random, int depth) {
     for (Section& section : parts.sections) {
         if (section.identifier != artifact_writer::members && section.identifier != artifact_writer::subspace_expansion)
@@ -284,7 +284,7 @@ Bytes mutated(const Bytes& artifact, Random& random, int depth) {
     for (std::size_t left = 1 + below(random, 4); left > 0; --left) change(parts, random, depth);
     Bytes bytes = joined(std::move(parts));
     if (below(random, 24) > 0) return bytes;
-    // The section table itself, and what lies between sections.
+    // The section table itself, or bytes between sections.
     bytes[below(random, bytes.size())] = static_cast<unsigned char>(random());
     artifact_writer::seal(bytes);
     return bytes;

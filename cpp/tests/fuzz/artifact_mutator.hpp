@@ -7,16 +7,16 @@
 
 #include "artifact_writer.hpp"
 
-// Changes the parts of artifacts that the format describes (models/FORMAT.md): fields of the header, numbers of
-// sections, whole sections. Layout, sizes and checksum are then corrected, so that the reader gets past their checks.
-// The bytes after the artifact, from file_bytes on, are a target's other input: rows.
+// Changes the parts of artifacts described by the format (models/FORMAT.md): header fields, numbers in sections, and
+// whole sections. Layout, sizes and checksum are then corrected, so that the reader's checks of them pass. The bytes
+// after the artifact, from file_bytes on, are a target's other input: rows.
 
 namespace artifact_mutator {
 
 using artifact_writer::Bytes;
 using Random = std::mt19937;
 
-/// An input's artifact under a true magic, version, size and checksum, and what follows it.
+/// An input's artifact, with a correct magic, version, size and checksum, and the bytes after it.
 struct Input {
     Bytes artifact, rest;
 

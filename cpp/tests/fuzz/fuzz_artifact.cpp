@@ -1,7 +1,7 @@
-// Artifacts under a true checksum. One that opens is used in all the ways there are, by every target: dense and sparse
-// rows in both precisions, a row alone and rows in blocks, all answers and promises, in memory of exactly the promised
-// size. The answers may be nonsense. The predictor must not cause a report of a sanitizer, depend on what memory held
-// before, name a label that is none, or be refused by one target and taken by another.
+// Artifacts with a correct checksum. One that opens is used in every possible way, by every target: dense and sparse
+// rows in both precisions, single rows and blocks, all outputs and kinds of values, in memory of exactly the required
+// size. The outputs may be nonsense. The predictor must not cause a sanitizer report, depend on previous memory
+// contents, return an invalid label, or be rejected by one target and accepted by another.
 
 #include "artifact_mutator.hpp"
 #include "exercise.hpp"
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_b
     const artifact_mutator::Input input(bytes, n_bytes);
     const Exact<unsigned char> copy(input.artifact);
     approxsvm::ModelView model;
-    if (approxsvm::open_artifact(copy.data.get(), copy.size, model) != approxsvm::Status::ok) return -1;  // no seed
+    if (approxsvm::open_artifact(copy.data.get(), copy.size, model) != approxsvm::Status::ok) return -1;  // not a seed
     const std::uint32_t choice =
         artifact_writer::checksum_of(input.artifact) ^ static_cast<std::uint32_t>(input.rest.size() * 2654435761u);
     const std::string complaint = exercise::complaint_about(model, input.rest, choice);

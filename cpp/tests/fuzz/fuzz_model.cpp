@@ -1,5 +1,5 @@
-// LIBSVM model text. Any outcome but a model whose arrays fit together or a TextError (a crash, another exception, a
-// sanitizer's report) is a finding.
+// LIBSVM model text. Any outcome other than a TextError or a model with consistent arrays (a crash, another exception,
+// a sanitizer report) is a finding.
 
 #include <string_view>
 

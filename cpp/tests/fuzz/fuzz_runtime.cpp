@@ -1,6 +1,6 @@
-// Fuzzes the C interface. The input is an artifact, followed by calls for the model that it opens. Sizes and starts of
-// rows are arbitrary, but the arguments describe them correctly, and memory ends where they end. Every call must return
-// a code of the header and a terminated message, and must not change a buffer that is too small.
+// Fuzzes the C interface. The input is an artifact, followed by calls for the model that it opens. Sizes and row starts
+// are arbitrary, but the arguments describe them correctly, and no memory extends beyond them. Every call must return a
+// code from the header and a terminated message, and must not change a buffer that is too small.
 
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace {
 using fuzz::require;
 using fuzz::Script;
 
-/// Checks that a status is a code of the header, and not one that blames the library.
+/// Checks that a status is a code from the header, other than the one for an internal error.
 void check(approxsvm_status status, const approxsvm_error& error) {
     require(status != APPROXSVM_INTERNAL, "a defect");
     require(std::strcmp(approxsvm_status_text(status), "unknown status") != 0, "a code that is none");

@@ -1,13 +1,13 @@
-// Rows for the golden artifacts, which are honest about their error. However a row is made, every target refuses it or
-// none does, but for what hangs on a rounding; and of two that answer it, in whichever form the row is handed over,
+// Rows for the golden artifacts, whose error bounds hold. However a row is made, either every target rejects it or none
+// does, except where the outcome depends on rounding; and if two targets answer it, in whichever form it is passed,
 // alone or among others,
 //
 //     |value - value| <= bound + bound,   |probability - probability| <= bound + bound,
 //
-// the labels are the same where both are certified, and always where the artifact has the exact model on board.
+// and the labels are equal if both are certified, and always if the artifact contains the exact model.
 //
-// Input: which model, the promise, the number of rows; then for each row which row of the model's data it starts from,
-// and changes of its numbers.
+// Input: which model, the values to compute, the number of rows; then, for each row, the row of the model's data from
+// which it starts, and changes to its values.
 
 #include <cmath>
 #include <filesystem>
@@ -98,14 +98,14 @@ void change(std::vector<double>& row, const Golden& golden, Script& input) {
     }
 }
 
-/// Rows rounded to float32, so that every form contains the same numbers.
+/// Rows rounded to float32, so that every form contains the same values.
 RowForms forms_of(const Rows& rows) {
     RowForms forms;
     forms.n_rows = rows.size();
     forms.stride = static_cast<std::ptrdiff_t>(rows.front().size());
     for (const std::vector<double>& row : rows) {
         for (std::size_t j = 0; j < row.size(); ++j) {
-            forms.add(std::min(std::max(row[j], -3e38), 3e38));  // not for NaN, which stays
+            forms.add(std::min(std::max(row[j], -3e38), 3e38));  // NaN is kept
             forms.columns.push_back(static_cast<std::int64_t>(j));
         }
         forms.starts.push_back(static_cast<std::int64_t>(forms.columns.size()));
@@ -130,14 +130,14 @@ void within_bounds(const Exact<double>& a, const Exact<double>& b, const Exact<d
     for (std::size_t k = 0; k < a.size; ++k) {
         const std::size_t at = first_of_b + k;
         const double difference = std::fabs(a.data[k] - b.data[at]), allowed = a_bounds.data[k] + b_bounds.data[at];
-        // The sum of both bounds is rounded itself, and so is the difference.
+        // The sum of both bounds is itself rounded, and so is the difference.
         const double rounded = 4e-16 * (allowed + std::fabs(a.data[k]));
         require(difference <= allowed + rounded,
                 what + " differ by " + std::to_string(difference) + ", allowed " + std::to_string(allowed));
     }
 }
 
-/// `one` has rows `first` on of those that `all` has.
+/// The rows in `one` are those in `all` from `first` on.
 void agree(const ModelView& model, const Room& one, const Room& all, std::size_t first, const std::string& where) {
     const std::size_t n = one.labels.size, n_shares = one.shares.size / n;
     if (one.out.values)

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-// Shared by all fuzz targets: a finding, and an input that is read as a script.
+// Shared by all fuzz targets: reporting a finding, and reading the input as a script.
 
 namespace fuzz {
 

@@ -1,4 +1,4 @@
-"""Write seeds for the fuzz targets: the golden models, and artifacts of every kind as small as they come.
+"""Write seeds for the fuzz targets: the golden models, and the smallest possible artifacts of every kind.
 
     python cpp/tests/fuzz/seeds.py FOLDER
 
@@ -43,7 +43,7 @@ MAX_SEED_BYTES = 1 << 15  # larger ones take too long for what they add
 
 
 def sources(X: Any, classes: Any) -> dict[str, Any]:
-    """Fitted estimators by name."""
+    """Return fitted estimators by name."""
     two, target = np.where(classes == 0, "no", "yes"), X[:, 0] * X[:, 1]
     sparse = random_array((*X.shape[:1], 300), density=0.01, format="csr", random_state=np.random.default_rng(0))
     return {
@@ -64,7 +64,7 @@ def sources(X: Any, classes: Any) -> dict[str, Any]:
 
 
 def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Models with the probabilities that LIBSVM's files have, and the one that scikit-learn's calibration may have."""
+    """Return models with the probabilities in LIBSVM files, and one with scikit-learn's calibration."""
     n_pairs = 3
     of_pairs = PairwiseSigmoid(np.full(n_pairs, -1.5), np.linspace(-0.2, 0.2, n_pairs))
     kinds = {
@@ -79,7 +79,7 @@ def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 def artifacts() -> dict[str, bytes]:
-    """Small ones of every mode that each source has."""
+    """Return small artifacts of every mode that each source supports."""
     X, classes = make_classification(40, 4, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
     fitted = sources(X, classes)
     found = {}

@@ -1,4 +1,4 @@
-// Predicts with a LIBSVM model file without compilation: builds a view for the exact engines in memory.
+// Predicts with a LIBSVM model file, without compilation: builds a view for the exact engines in memory.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Limit on the memory of the engine, which stores the support vectors in float32 and float64, densely unless nearly
-/// all values are zero, and some rows of the same width for each thread. LibsvmSums evaluates larger and wider models.
+/// Limit on the engine's memory. It stores the support vectors in float32 and float64, densely unless nearly all values
+/// are zero, and some rows of the same width per thread. LibsvmSums evaluates larger and wider models.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
-/// In each thread, the engines store values and bounds of all pairs of classes for a block of rows.
+/// In each thread, the engines store values and bounds for all class pairs and a block of rows.
 inline constexpr std::int32_t max_engine_classes = 256;
 
 class ExactModel {
@@ -38,17 +38,17 @@ class ExactModel {
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
 
-    /// The view has the mode, the task and the labels; if has_engine(), also everything that the exact engine needs.
+    /// The view has the mode, the task and the labels; if has_engine(), also everything needed by the exact engine.
     const ModelView& view() const { return view_; }
-    /// Whether the exact engine can compute labels. The engine never computes values, because svm-predict prints all
-    /// digits of values, which depend on the order of svm-predict's sums.
+    /// True if the exact engine can compute labels. It never computes values: svm-predict prints all their digits,
+    /// which depend on the order of its sums.
     bool has_engine() const { return has_engine_; }
-    /// Maximum number of entries of a row for which libsvm_rounding() is a bound. Entries may be features that no
-    /// support vector has.
+    /// Maximum number of entries in a row for which libsvm_rounding() is a bound. Entries may be features that occur in
+    /// no support vector.
     std::size_t most_entries() const { return 2 * view_.n_features + 64; }
-    /// Returns the LIBSVM model. A support vector's indices are numbers of columns, counted from view().first_index.
+    /// Returns the LIBSVM model. A support vector's indices are column numbers, counted from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
-    /// Returns the class of each support vector; 0 if there is only one decision function.
+    /// Returns each support vector's class; 0 if there is only one decision function.
     std::vector<std::uint32_t> classes_of_vectors() const {
         std::vector<std::uint32_t> classes;
         for (std::size_t c = 0; c < model_.n_sv_per_class.size(); ++c) {
@@ -59,7 +59,7 @@ class ExactModel {
         if (model_.n_classes == 2) std::fill(classes.begin(), classes.end(), 0);
         return classes;
     }
-    /// Returns the pair of classes to which coefficient m of a support vector of class c belongs.
+    /// Returns the class pair to which coefficient m of a support vector of class c belongs.
     std::size_t pair_of(std::size_t c, std::size_t m) const {
         const std::size_t n_classes = static_cast<std::size_t>(model_.n_classes);
         return m < c ? pair_position(n_classes, m, c) : pair_position(n_classes, c, m + 1);
@@ -108,7 +108,7 @@ class ExactModel {
         view_.packed.n_values = model_.values.size();
     }
 
-    /// Describes one decision function per pair of classes. The engines read the coefficients column by column.
+    /// Describes one decision function per class pair. The engines read the coefficients column by column.
     void describe_decisions() {
         for (const double rho : model_.rho) decisions_.push_back({-rho, 0.0, 0.0, 0.0});
         view_.decisions = decisions_.data();
@@ -131,16 +131,16 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values, for rows of at most
-    /// most_entries(). A distance has one term for each feature of the row or the vector; a unit of 2^-52 covers the
-    /// two to three roundings of a term and its addition. If a value is within this bound, LibsvmSums determines the
-    /// label.
+    /// Returns a bound on the rounding of LIBSVM's own sums, relative to the sum of absolute values, for rows with at
+    /// most most_entries() entries. A distance has one term for each feature of the row or the vector; a unit of 2^-52
+    /// covers the two or three roundings of a term and its addition. If a value is within this bound, LibsvmSums
+    /// determines the label.
     double libsvm_rounding() const {
         return 0x1p-52 * (0.37 * static_cast<double>(most_entries()) + static_cast<double>(view_.n_sv));
     }
 
-    /// Whether the engine can hold the model. Also sets the scale to the power of two just below sqrt(2 gamma), as in
-    /// approxsvm/artifact/writer.py.
+    /// Returns true if the engine can hold the model. Also sets the scale to the power of two just below sqrt(2 gamma),
+    /// as in approxsvm/artifact/writer.py.
     bool engine_can_hold() {
         if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200)) return false;
         for (const DecisionNumbers& decision : decisions_) {
@@ -154,8 +154,8 @@ class ExactModel {
         return true;
     }
 
-    /// Sets the center to the mean of the support vectors; returns false if the center overflows float32 or a norm
-    /// overflows float64.
+    /// Sets the center to the mean of the support vectors; returns false if it overflows float32 or a norm overflows
+    /// float64.
     bool place_center() {
         std::vector<double> vector(view_.n_features);
         for (std::size_t k = 0; k < model_.values.size(); ++k) {

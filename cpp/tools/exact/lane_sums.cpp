@@ -1,5 +1,5 @@
-// This file is compiled once per target, with the target's flags and its name in APPROXSVM_LANES. No code may be shared
-// with other targets, so all code is in an unnamed namespace and does not use the standard library.
+// Compiled once per target, with the target's flags and its name in APPROXSVM_LANES. No code may be shared with other
+// targets, so everything is in an unnamed namespace and does not use the standard library.
 #include "lane_sums.hpp"
 
 #define APPROXSVM_JOIN_OF(a, b) a##b
@@ -16,10 +16,10 @@ constexpr std::size_t width = 4;
 constexpr std::size_t width = 2;
 #endif
 typedef double Vector __attribute__((vector_size(width * sizeof(double))));
-// A vector at any position in an array of doubles.
+// A vector at any index in an array of doubles.
 typedef double StoredVector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
 
-// V vectors of lanes; V is a constant so that the compiler keeps the vectors in registers.
+// V vectors of lanes; V is a constant so that the compiler keeps them in registers.
 template <std::size_t V>
 struct Lanes {
     Vector vector[V] = {};
@@ -45,7 +45,7 @@ struct Lanes {
     static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
-// A feature that only the row or only the support vector has also adds to the distance.
+// A feature present in only one of row and support vector also adds to the distance.
 template <std::size_t V>
 struct SqDistance {
     static void run(const LaneBlock& block, const LaneVectors& x, std::size_t i, double* out) {

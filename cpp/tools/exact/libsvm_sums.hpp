@@ -1,12 +1,12 @@
-// Decision values of a LIBSVM model, bit for bit as in svm-predict: each row goes through the operations of LIBSVM's
-// Kernel::k_function and svm_predict_values in their order, with one row in each lane of a vector.
+// Decision values of a LIBSVM model, bit-identical to svm-predict's: each row goes through the operations of LIBSVM's
+// Kernel::k_function and svm_predict_values in their order, with one row per lane of a vector.
 //
 //     f_ij(z) = ((a_1 K_1 + a_2 K_2) + ...) - rho_ij,   K_i = exp(-gamma ((d_1^2 + d_2^2) + ...)),
 //
-// over the support vectors of class i and then of class j; d_1, d_2, ... are differences in the features that z or x_i
-// has, in ascending order. A feature that z and x_i both lack may also be included, because d = 0 changes nothing; so
-// rows with different features can share a block. Support vectors are grouped by class. In one pass, the terms of each
-// support vector are added to the sums of all its pairs, so every pair is summed in LIBSVM's order.
+// over the support vectors of class i and then of class j; d_1, d_2, ... are differences in the features present in z
+// or x_i, in ascending order. A feature missing from both may also be included, because d = 0 changes nothing; so rows
+// with different features can share a block. Support vectors are grouped by class. In one pass, each support vector's
+// terms are added to the sums of all its pairs, so every pair is summed in LIBSVM's order.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline const LaneSums& lane_sums_of(std::string_view target) {
     return lane_sums_baseline;
 }
 
-/// Computes a power as a product of repeated squares, as LIBSVM's powi does.
+/// Computes a power by repeated squaring, as LIBSVM's powi does.
 inline double integer_power(double base, std::int32_t times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {
@@ -55,7 +55,7 @@ class LibsvmSums {
         find_panels(model);
     }
 
-    /// Calls visit(i, values), with `values` of shape (n_decisions,), for the rows i in `which`. A row's columns must
+    /// Calls visit(i, values), with `values` of shape (n_decisions,), for each row i in `which`. A row's columns must
     /// be in ascending order.
     template <class Visit>
     void decide(const CsrRows<double, std::int32_t>& rows, const std::vector<std::size_t>& which, const Visit& visit) {
@@ -75,7 +75,7 @@ class LibsvmSums {
     }
 
   private:
-    /// Some support vectors of one class, few enough for their kernel values to stay in cache.
+    /// Some support vectors of one class, few enough that their kernel values stay in cache.
     struct Panel {
         std::size_t first, last, place;
     };
@@ -100,8 +100,8 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// Returns the number of vectors that fit in registers, or a smaller number if the features or sums of so many rows
-    /// exceed the cache.
+    /// Returns the number of vectors that fit in registers, or fewer if the features or sums of so many rows exceed the
+    /// cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -131,7 +131,7 @@ class LibsvmSums {
         }
     }
 
-    /// Adds a row's columns to the block's columns; most rows add no new columns.
+    /// Adds a row's columns to the block's; most rows add none.
     void join_columns(const std::int32_t* first, const std::int32_t* last) {
         if (std::includes(columns_.begin(), columns_.end(), first, last)) return;
         joined_.clear();
@@ -155,7 +155,7 @@ class LibsvmSums {
         }
     }
 
-    /// Turns squared distances or inner products into kernel values.
+    /// Converts squared distances or inner products to kernel values.
     void apply_kernel(double* x, std::size_t n) const {
         switch (model_.kernel_type) {
             case text::KernelType::rbf:
@@ -178,15 +178,15 @@ class LibsvmSums {
     const text::LibsvmModel& model_;
     const LaneSums& lane_sums_;
     const std::size_t n_coef_, n_sums_;
-    std::vector<double> row_;  // the values of one row
+    std::vector<double> row_;  // the values for one row
     std::vector<Panel> panels_;
     std::vector<std::uint32_t> places_;  // sums to which each class contributes, concatenated
-    // The columns that any row of the block has, in ascending order, and the rows' values in these columns, one row per
+    // The columns that occur in at least one row of the block, ascending, and the rows' values in them, one row per
     // lane.
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;
-    // Kernel values of a panel's vectors, (panel_vectors, n_lanes), and sums of the pairs, (n_sums, n_lanes).
+    // Kernel values of a panel's vectors, of shape (panel_vectors, n_lanes), and pair sums, of shape (n_sums, n_lanes).
     std::vector<double> kernels_, sums_;
 };
 

@@ -5,7 +5,7 @@ fail <- function(message, class = NULL, row = NULL) {
     list(message = message, call = NULL, row = row)))
 }
 
-# Raises what the library reports. Its rows and columns count from 0, R's from 1.
+# Raises the failures reported by the library. Its rows and columns count from 0, R's from 1.
 raise_failure <- function(found, name = NULL, columns = NULL, texts_at = NULL) {
   if (!inherits(found, "asvm_failure")) return(found)
   class <- "approxsvm_input_error"

@@ -1,4 +1,4 @@
-# Models: opened from a file or bytes, which the object keeps, so that it survives saveRDS and other processes.
+# Models, opened from a file or bytes. The object keeps the bytes, so it survives saveRDS and works in other processes.
 
 asvm_load <- function(file, source = NULL, levels = NULL, columns = NULL) {
   if (!is.null(source)) {
@@ -31,7 +31,7 @@ asvm_load <- function(file, source = NULL, levels = NULL, columns = NULL) {
   model
 }
 
-# The levels, columns and terms that a model of e1071 or kernlab was trained with; a file of LIBSVM has none of them.
+# The levels, columns and terms with which an e1071 or kernlab model was trained; LIBSVM files contain none of them.
 names_of_source <- function(source) {
   if (inherits(source, "svm")) {
     levels <- if (source$type < 2) source$levels
@@ -65,7 +65,7 @@ read_bytes <- function(file) {
     warning = function(w) fail(paste0(file, ": ", conditionMessage(w)), "approxsvm_file_error"))
 }
 
-# Opens the bytes again where the pointer came from another process.
+# Opens the bytes again if the pointer came from another process.
 reopen <- function(model, name = "the model") {
   raise_failure(.Call(C_open_model, model$pointer, model$bytes), name)
 }
@@ -82,7 +82,7 @@ chosen_columns <- function(columns, names, n) {
   columns
 }
 
-# The level of each label of the model: labels of LIBSVM's files are the levels' codes 1, 2, ...
+# The level of each model label: labels in LIBSVM files are the level codes 1, 2, ...
 codes_of_levels <- function(labels, levels) {
   if (anyNA(levels) || anyDuplicated(levels)) {
     fail(sprintf("levels must be different texts, not %s", shown(levels)), "approxsvm_input_error")

@@ -1,6 +1,6 @@
-# Rows of users as one vector of numbers for each feature.
+# User rows as one numeric vector per feature.
 
-# Takes columns by name where the model has names, else by position.
+# Takes columns by name if the model has names, else by position.
 columns_of <- function(model, newdata) {
   if (is.matrix(newdata)) {
     if (!(is.numeric(newdata) || is.logical(newdata) || is.character(newdata))) wrong_rows(newdata)
@@ -22,7 +22,7 @@ columns_of <- function(model, newdata) {
     texts_at = texts_at)
 }
 
-# Columns of the formula that the source was trained with. Rows with NA stay.
+# Columns of the formula with which the source was trained. Rows with NA are kept.
 columns_of_terms <- function(model, newdata) {
   newdata <- as.data.frame(newdata)
   absent <- setdiff(all.vars(model$terms), names(newdata)) # model.frame would look for them outside
@@ -87,7 +87,7 @@ chosen_places <- function(model, names, n_given) {
   match(wanted, names)
 }
 
-# Names such as x1, x3, x2 say that they are not in the order of the features.
+# Names such as x1, x3, x2 show that the columns are not in feature order.
 check_numbers <- function(names) {
   parts <- regmatches(names, regexec("^(.*[^0-9])([0-9]+)$", names))
   if (length(names) < 2L || any(lengths(parts) == 0L)) return(invisible())
@@ -108,7 +108,7 @@ numbers_of <- function(column, name) {
   as.double(column)
 }
 
-# Codes of the model's categories; a text that it does not know is rejected where the source rejects it.
+# Codes of the model's categories; an unknown text is rejected if the source rejects it.
 codes_of <- function(model, j, column, name) {
   if (is.logical(column) && all(is.na(column))) column <- as.character(column)
   if (is.character(column)) column <- factor(column)

@@ -1,4 +1,4 @@
-# Models of e1071 and kernlab as files of LIBSVM. Labels are the codes 1, 2, ... of the levels.
+# e1071 and kernlab models as LIBSVM files. Labels are the level codes 1, 2, ...
 
 write_libsvm <- function(model, file, data = NULL) {
   if (!is.character(file) || length(file) != 1L || is.na(file)) fail("file must be one path", "approxsvm_input_error")
@@ -25,14 +25,14 @@ write_libsvm <- function(model, file, data = NULL) {
   invisible(model)
 }
 
-# Lines of LIBSVM's files: numbers, then the numbered columns of a row.
+# Lines in LIBSVM files: numbers, then the numbered columns of a row.
 lines_of <- function(numbers, rows) {
   columns <- matrix(exactly(rows), nrow(rows))
   columns[] <- paste0(col(columns), ":", columns)
   apply(cbind(matrix(exactly(numbers), nrow(rows)), columns), 1L, paste, collapse = " ")
 }
 
-# Columns of the model for rows of the user, without rows that have NA.
+# The model's columns for user rows, without rows that contain NA.
 sample_rows <- function(model, data, n_features) {
   known <- names_of_source(model)
   rows <- if (is.null(known$terms)) as.matrix(data) else columns_of_terms(known, data)
@@ -55,7 +55,7 @@ kernel_of <- function(type, degree = NULL, gamma = NULL, coef0 = NULL) {
   c(paste("kernel_type", type), line_of("degree", degree, as.character), line_of("gamma", gamma), line_of("coef0", coef0))
 }
 
-# Centers and scales of all columns; a column that is not scaled, such as a column of a factor, has 0 and 1.
+# Centers and scales of all columns; an unscaled column, such as one from a factor, has 0 and 1.
 scales_of <- function(n, scaled, x_scale) {
   scales <- matrix(c(0, 1), n, 2L, byrow = TRUE)
   if (!is.null(x_scale)) scales[scaled, ] <- cbind(x_scale[[1L]], x_scale[[2L]])
@@ -116,8 +116,9 @@ no_vectors <- function() {
   fail("the model has no matrix of support vectors: train on a matrix or a data frame", "approxsvm_input_error")
 }
 
-# kernlab votes for the second class of a pair where its sum is positive, LIBSVM for the first: signs change. LIBSVM
-# stores a support vector once for all pairs of its class; its coefficient for each other class is in that one's order.
+# kernlab votes for the second class of a pair if its sum is positive, LIBSVM for the first: signs change. LIBSVM stores
+# a support vector once for all pairs of its class; its coefficients, one per other class, are in the order of these
+# classes.
 sums_of_pairs <- function(model) {
   k <- length(kernlab::lev(model))
   pairs <- combn(k, 2L)

@@ -1,4 +1,4 @@
-/* The C library of approxsvm for R. Memory is R's, so that R may leave any function here by a jump. */
+/* The C library of approxsvm for R. All memory is R's, so R may leave any function here with a jump. */
 #include <R.h>
 #include <R_ext/Rdynload.h>
 #include <R_ext/Utils.h>
@@ -10,7 +10,7 @@
 
 enum { OUTPUT_CLASS, OUTPUT_VALUE, OUTPUT_PROBABILITY, OUTPUT_CERTIFIED };
 
-static SEXP list_of(int n, const char* const* names, SEXP* values) { /* of protected values */
+static SEXP list_of(int n, const char* const* names, SEXP* values) { /* the values must be protected */
     SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
     SEXP texts = PROTECT(Rf_allocVector(STRSXP, n));
     for (int k = 0; k < n; ++k) {
@@ -22,7 +22,7 @@ static SEXP list_of(int n, const char* const* names, SEXP* values) { /* of prote
     return list;
 }
 
-/* A failure that R turns into a condition; rows count from 1, and 0 is none. */
+/* A failure that R converts to a condition; rows count from 1, and 0 means no row. */
 static SEXP failure(const approxsvm_error* error, double row) {
     static const char* const names[] = {"status", "message", "row"};
     SEXP values[3];
@@ -48,7 +48,7 @@ static SEXP new_pointer(void) {
     return R_MakeExternalPtr(NULL, R_NilValue, R_NilValue);
 }
 
-/* Opens the bytes unless the pointer is open; it is not in a model that readRDS or another process has read. */
+/* Opens the bytes unless the pointer is open; it is closed in a model read by readRDS or another process. */
 static SEXP open_model(SEXP pointer, SEXP bytes) {
     if (TYPEOF(pointer) != EXTPTRSXP || TYPEOF(bytes) != RAWSXP) Rf_error("not an asvm_model");
     if (R_ExternalPtrAddr(pointer) != NULL) return R_NilValue;
@@ -103,7 +103,7 @@ static SEXP describe(SEXP pointer) {
     return list;
 }
 
-/* The codes of texts in a column, which counts from 0; NA is a missing value. */
+/* Returns the codes for texts in a column, which counts from 0; NA is a missing value. */
 static SEXP codes(SEXP pointer, SEXP column, SEXP texts) {
     const approxsvm_model* model = model_of(pointer);
     const size_t j = (size_t)Rf_asInteger(column);
@@ -124,12 +124,12 @@ typedef struct Answers {
     const approxsvm_model* model;
     approxsvm_request request;
     int output;
-    size_t d, per_row; /* numbers of a raw row and of its answer */
-    size_t room_rows;  /* rows that the buffers below have room for */
+    size_t d, per_row; /* number of elements in a raw row and in its answer */
+    size_t room_rows;  /* number of rows for which the buffers below have room */
     double* rows;      /* raw rows, one after another */
-    R_xlen_t* places;  /* their places among all rows */
-    R_xlen_t n;        /* all rows */
-    SEXP found;        /* answers of all rows, column by column */
+    R_xlen_t* places;  /* their indices among all rows */
+    R_xlen_t n;        /* number of all rows */
+    SEXP found;        /* answers for all rows, column by column */
 } Answers;
 
 static void write_answers(const Answers* a, size_t n_rows, size_t first) {
@@ -154,7 +154,7 @@ static void write_answers(const Answers* a, size_t n_rows, size_t first) {
     }
 }
 
-/* Answers rows of the buffer; error->row is among them. */
+/* Answers rows in the buffer; error->row is relative to them. */
 static approxsvm_status answer(const Answers* a, size_t first, size_t n_rows, approxsvm_error* error) {
     const approxsvm_status status =
         approxsvm_evaluate_f64(a->model, a->rows + first * a->d, n_rows * a->d, &a->request, error);
@@ -169,8 +169,8 @@ static int has_infinity(const double* row, size_t d) {
     return 0;
 }
 
-/* Answers each row by itself. Leaves NA where the model rejects a missing value, or with `lenient` any row. False sets
- * the error of anything else. */
+/* Answers the rows one by one. Leaves NA if the model rejects a missing value or, with `lenient`, any row. Returns
+ * false and sets `error` for anything else. */
 static int answer_each(const Answers* a, size_t n_rows, int missing, int lenient, approxsvm_error* error) {
     for (size_t i = 0; i < n_rows; ++i) {
         if (answer(a, i, 1, error) == APPROXSVM_OK) continue;
@@ -215,7 +215,7 @@ static void provide_memory(Answers* a) {
     }
 }
 
-/* A matrix of NA, filled by the rows that are answered. */
+/* A matrix of NA, to be filled for the rows that are answered. */
 static SEXP empty_answers(int output, R_xlen_t n, size_t per_row) {
     const SEXPTYPE type = output == OUTPUT_CLASS ? INTSXP : output == OUTPUT_CERTIFIED ? LGLSXP : REALSXP;
     SEXP found = Rf_allocVector(type, n * (R_xlen_t)per_row);
@@ -227,7 +227,7 @@ static SEXP empty_answers(int output, R_xlen_t n, size_t per_row) {
     return found;
 }
 
-/* Moves the next rows that are missing, or that are not, to the buffer. */
+/* Copies the next rows with missing values, or the next ones without, to the buffer. */
 static size_t gather(Answers* a, const double* const* columns, const int* missing, int which, R_xlen_t* next) {
     size_t n_rows = 0;
     for (; *next < a->n && n_rows < a->room_rows; ++*next) {
@@ -239,7 +239,7 @@ static size_t gather(Answers* a, const double* const* columns, const int* missin
     return n_rows;
 }
 
-/* Answers of the rows whose columns are given. `missing` marks rows with NA, which get NA if the model rejects them;
+/* Answers for the rows whose columns are given. `missing` marks rows with NA, which get NA if the model rejects them;
  * with `lenient`, every row that it rejects gets NA. */
 static SEXP evaluate(SEXP pointer, SEXP given, SEXP missing, SEXP output, SEXP lenient, SEXP threads) {
     const approxsvm_request nothing = APPROXSVM_REQUEST;

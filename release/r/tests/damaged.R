@@ -1,4 +1,4 @@
-# No bytes crash R: each prefix and each flipped byte of an artifact is an error.
+# No bytes crash R: truncated artifacts, and artifacts with a changed byte, give errors.
 library(approxsvm)
 path <- system.file("extdata", "scene.asvm", package = "approxsvm", mustWork = TRUE)
 bytes <- readBin(path, "raw", file.size(path))

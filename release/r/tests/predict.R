@@ -1,4 +1,4 @@
-# Answers and errors of shipped models.
+# Answers and errors of the shipped models.
 library(approxsvm)
 extdata <- function(name) system.file("extdata", name, package = "approxsvm", mustWork = TRUE)
 failure <- function(expression, class, text) {

@@ -1,4 +1,4 @@
-# Rasters of terra and stars, with pixels without data.
+# terra and stars rasters, with no-data pixels.
 library(approxsvm)
 path <- system.file("extdata", "scene.asvm", package = "approxsvm", mustWork = TRUE)
 names <- c("red", "nir", "swir", "clay", "sand")

@@ -1,4 +1,4 @@
-"""Write the artifacts in inst/extdata, which tests and the vignette of the package for R open; needs R with e1071.
+"""Write the artifacts in inst/extdata, which the R package's tests and vignette open; needs R with e1071.
 
 python release/r/tools/extdata.py
 """
@@ -24,7 +24,7 @@ EXTDATA = TOOLS.parent / "inst" / "extdata"
 
 
 def scene() -> None:
-    """Write the model of the vignette, from the files of e1071."""
+    """Write the vignette's model, from the files written for the e1071 model."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["Rscript", TOOLS / "extdata.R", TOOLS.parent], cwd=folder, check=True)
         model = approxsvm.with_range_file(Path(folder) / "scene.svm", Path(folder) / "scene.svm.scale")
@@ -32,7 +32,7 @@ def scene() -> None:
 
 
 def loans() -> None:
-    """Write a pipeline with names, categories, an imputer for one column and a column that rejects NaN."""
+    """Write a pipeline with names, categories, an imputer for one column, and a column that rejects NaN."""
     rng = np.random.default_rng(0)
     job = rng.choice(["baker", "größer", "smith"], 200)
     frame = pd.DataFrame({"age": rng.normal(40.0, 9.0, 200), "job": job, "debt": rng.normal(0.0, 1.0, 200)})

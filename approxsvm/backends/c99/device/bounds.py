@@ -1,33 +1,34 @@
-"""Table of error bounds for rows: one number per cell of s, computed in advance from the norms of an artifact.
+"""Table of error bounds for rows: one bound per expansion and cell of s, precomputed from an artifact's norms.
 
-For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by the norms of an expansion
-(cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. Therefore the bound for each
-expansion on each fine cell is evaluated here, in float64, with the core's functions; the maximum over several adjacent
-cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let
-phi_k(s) = exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
+For every row, the host multiplies fourteen functions of s, tabulated on fine cells, by an expansion's norms
+(cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants, so the bound for each expansion
+on each fine cell is evaluated here, in float64, with the core's functions. The maximum over several adjacent cells is
+stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let phi_k(s) = exp(-s/2)
+sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
 
 * truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
 * float32 rounding of the kept degrees. The error is proportional to the sum of the absolute values of the terms, which
-  is at most N_k phi_k(s), and to the length of chains of additions, which are at most as long as assumed (source.py);
+  is at most N_k phi_k(s), and to the length of addition chains, which are at most as long as assumed (source.py);
 * the kept degrees themselves for s >= 174, because the value of such a row may be the intercept alone;
-* rounding of the row's coordinates and of the coefficients, and the distance between the compiled model and its source.
+* rounding of the row's coordinates and of the coefficients, and the difference between the compiled model and its
+  source.
 
 Two errors occur only in the export:
 
-* Quantized coefficients (coefficients.py). The error of the part of degree k is at most output_scale sigma_k
-  exp(-s/2) ||u||^k. Since s = theta ||u||^2 with theta = 2 gamma / input_scale^2, this bound equals
+* Quantized coefficients (coefficients.py). The error of the degree-k part is at most output_scale sigma_k exp(-s/2)
+  ||u||^k. Since s = theta ||u||^2 with theta = 2 gamma / input_scale^2, this bound equals
 
-      output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
+      output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s).
 
-  The number E_k acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k
-  with the Frobenius norm in place of sigma_k, and chains of additions have three more roundings: of the scale, of the
-  product with the scale, and of a separate sum.
+  E_k acts as an additional norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k with
+  the Frobenius norm in place of sigma_k, and addition chains have three more roundings: of the scale, of the product
+  with it, and of a separate sum.
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
-  rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
-  has absolute value at most M = |center| + r. From this bound, bounds on all intermediate values follow, op by op from
-  the last op to the first. A feature that is clipped from a number t beyond the limit has an error only if t <= M +
-  e(t), where the error e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M)
-  is affine, positive at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
+  rows in a cell. They are at most r = sqrt(s / (2 gamma)) away from the center, so every mapped feature is at most M =
+  |center| + r in absolute value. Bounds on all intermediate values follow from M, op by op, from the last op to the
+  first. If a value t beyond the limit is clipped, the feature has an error only if t <= M + e(t), where e(t) = a + b t
+  is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0 and at
+  most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
@@ -47,10 +48,10 @@ from approxsvm.ir.constants import CONTRACTIONS, END_OCTAVE, FIRST_OCTAVE, ROUND
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 
-# Cells of s / 2. The host has 32 cells per octave from 2^-21 to 2^7, one cell below, and an open cell above. A cell of
-# a device covers four host cells, or eight with quantized coefficients, where memory matters most; bounds become 5 to
-# 10 % larger. The table covers the octaves in which some bound is less than W, the norm of the whole function, and
-# greater than this fraction of W (and of a tolerance). Smaller bounds hardly ever matter.
+# Cells of s / 2. The host has 32 cells per octave from 2^-21 to 2^7, one cell below, and an open cell above. A device
+# cell covers four host cells, or eight with quantized coefficients, where memory matters most; this makes bounds 5 to
+# 10% larger. The table covers the octaves in which some bound is less than W, the norm of the whole function, and
+# greater than this fraction of W (or an eighth of a tolerance, if smaller). Smaller bounds hardly ever matter.
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
@@ -61,21 +62,21 @@ _MOST_ON_THE_WAY: Final = 1e300
 class BoundTable:
     """Bounds for all expansions, in bfloat16, over cells of half_s = s / 2.
 
-    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells for each octave and an open last cell.
+    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells per octave and an open last cell.
 
-    The array `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 numbers; 0x7F80 is infinity.
+    The array `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 values; 0x7F80 is infinity.
     """
 
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """Build the table; `moved` bounds the distance of mapped rows from rows before quantization (input_codes.py).
+        """Build the table; `moved` bounds the distance of mapped rows from rows without quantization (input_codes.py).
 
-        If the input map consists of `scalers` only, the bounds include the error of the input map.
+        If the input map consists of `scalers` only, the bounds include its error.
         """
         fine = _fine_bounds(artifact, parts, scalers) + _moved_values(artifact, moved)[:, np.newaxis]
-        # The octaves are chosen by the bounds with float32 coefficients, because bounds with quantized coefficients
-        # decrease slowly with s, so more octaves would gain little.
+        # The octaves are chosen from the bounds for float32 coefficients, because bounds for quantized ones decrease
+        # slowly with s, so more octaves would gain little.
         plain = [replace(part, scales=None) for part in parts]
         self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain, scalers))
         self.n_octaves = end - self.first_octave
@@ -87,7 +88,7 @@ class BoundTable:
 
 
 def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
-    """Return the first octave of s / 2 in which bounds matter, and the octave after the last such octave."""
+    """Return the half-open range (first, last + 1) of octaves of s / 2 for which bounds are needed."""
     total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
     inside = fine[:, 1:-1]  # cells of whole octaves
     least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)
@@ -96,7 +97,7 @@ def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
 
 
 def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
-    """Return the upper 16 bits of the smallest bfloat16 not less than each number."""
+    """Return the upper 16 bits of the smallest bfloat16 not less than each value."""
     with np.errstate(over="ignore"):
         narrow = numbers.astype(np.float32)
     narrow = np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow)
@@ -171,7 +172,7 @@ def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArr
 
 
 def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
-    """Bound the change of each expansion's exact function if a row moves by the distance `moved` (input_codes.py)."""
+    """Bound the change in each expansion's exact function if a row moves by at most `moved` (input_codes.py)."""
     decisions, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
     by_norm = decisions["total"] * min(math.sqrt(2.0 * gamma) * moved, 1.415)
     by_slope = decisions["sum_moduli"] * min(gaussian_slope(gamma) * moved, 1.0)
@@ -188,7 +189,7 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
-    """Bound the distance from the exact mapped row, for mapped rows with absolute values up to `most`."""
+    """Bound the distance between mapped rows, with absolute values up to `most`, and the exact ones."""
     outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # bounds after each op, last op first
     with np.errstate(all="ignore"):
         for op in reversed(ops):

@@ -1,9 +1,9 @@
-"""Input maps on a device: the type of the records in backends/ops, and the table of ops that a header runs.
+"""Input maps on a device: the type of the records in backends/ops, and the op table that a header runs.
 
-If an input map does more than scale, the whole row is mapped in float64 using balls: a value and a radius for each
-number. The C code of the core computes values and radii (cpp/include/approxsvm/exported/ops.h). Successive ops that act
-on one feature at a time share a loop; an op that reads several features starts a new loop. Only the inputs of such ops
-are stored. The radii after the last op are summed immediately, and numbers without rounding errors have no radius.
+If an input map does more than scale, the whole row is mapped in float64 using balls, each a value and a radius. The
+core's C code computes both (cpp/include/approxsvm/exported/ops.h). Successive ops that act on one feature at a time
+share a loop; an op that reads several features starts a new one. Only the inputs of such ops are stored. The radii
+after the last op are summed immediately, and values without rounding errors have no radius.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from approxsvm.ir.ops import Op
 # Limit on the intermediate values for all float32 rows.
 _MOST_ON_THE_WAY: Final = 1e300
 
-# Radii to keep after a loop, as a sum of bits (exported/ops.h): the sum of the squared radii; each single radius.
+# Radii to keep after a loop, as a sum of bits (exported/ops.h): the sum of the squared radii; each individual radius.
 KEEPS_SUM: Final = 1
 KEEPS_EACH: Final = 2
 
@@ -29,34 +29,34 @@ KEEPS_EACH: Final = 2
 class Before(NamedTuple):
     """Known properties of an op's inputs."""
 
-    is_source: bool  # whether the inputs equal the source's numbers bit for bit
-    is_exact: bool  # whether the inputs are free of rounding errors and have no radii
+    is_source: bool  # True if the inputs are bit-identical to the source's
+    is_exact: bool  # True if the inputs have no rounding errors and no radii
 
 
 class Step(NamedTuple):
-    """Op in the table of a header; one op of an input map may consist of several steps."""
+    """Op in a header's table; one op of an input map may consist of several steps."""
 
     kind: str
     doubles: Sequence[Any] = ()
     integers: Sequence[Any] = ()
     detail: int = 0
-    # Whether the op begins a loop, because an output reads several inputs
+    # True if the op begins a loop, because an output reads several inputs
     begins_loop: bool = False
-    in_place: bool = False  # whether output j reads only the inputs from j on
+    in_place: bool = False  # True if output j reads only inputs from j on
     keeps: int = KEEPS_EACH  # radii of the inputs that the op reads, if there are any
-    macros: Mapping[str, int] = {}  # sizes that the op needs; a header contains the maximum of each size
+    macros: Mapping[str, int] = {}  # sizes that the op needs; a header contains the maximum of each
 
 
 class OnDevice(NamedTuple):
-    """Record of a kind of op for C headers."""
+    """C header record for one kind of op."""
 
-    # Function that bounds the absolute values after each operation, for features up to a limit and without clipping;
-    # the last bounds are for the outputs
+    # Bounds the absolute values after each operation, given bounds on the features and ignoring clipping; the last
+    # bounds are for the outputs
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     steps: Callable[[Any, Before], Sequence[Step]]
-    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether exact inputs give outputs without radii
-    refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some numbers
-    # Whether outputs have no radii if the inputs equal the source's numbers, even if the inputs have radii
+    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radii
+    refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some values
+    # Whether outputs have no radii if the inputs equal the source's, even if the inputs have radii
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
@@ -66,13 +66,13 @@ def reads_one_by_one(op: Any) -> bool:
 
 
 def on_device(op: Op) -> OnDevice:
-    """Return the record for the kind of an op; raise UnsupportedModelError if the kind has no record."""
+    """Return the record for an op's kind; raise UnsupportedModelError if it has none."""
     record: OnDevice = exported(op, "ON_DEVICE", "C")
     return record
 
 
 def largest_after(op: Op, most: FloatArray) -> FloatArray:
-    """Return the maximum absolute values of an op's outputs for features up to `most`.
+    """Return the maximum absolute values of an op's outputs for features with absolute values up to `most`.
 
     Raises UnsupportedModelError if the C export does not support the op's kind, or if intermediate values may overflow.
     """
@@ -85,9 +85,9 @@ def largest_after(op: Op, most: FloatArray) -> FloatArray:
 
 
 class OpTable:
-    """Table of the ops of an input map, for mapping whole rows or single numbers.
+    """Op table of an input map, for mapping whole rows or single values.
 
-    `n_first` is the number of inputs. If `wholly` is False, all ops are scalers, numbers are mapped one at a time, and
+    `n_first` is the number of inputs. If `wholly` is False, all ops are scalers, values are mapped one at a time, and
     the caller bounds the errors.
     """
 
@@ -97,7 +97,7 @@ class OpTable:
         self._doubles: list[FloatArray] = [np.zeros(0)]
         self._integers: list[npt.NDArray[np.intp]] = [np.zeros(0, np.intp)]
         self._kinds = ["given"]
-        # Known properties of each number in a row
+        # Known properties of each value in a row
         self._is_source, self._is_exact = np.ones((2, n_first), np.bool_)
         if wholly:
             self._add(Step("given", begins_loop=True, in_place=True), 0, n_first, n_first, Before(True, True))
@@ -127,8 +127,7 @@ class OpTable:
         self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
             is_exact = bool(self._is_exact.all())
-            # A projection needs only one sum over the radii of its inputs, but numbers outside the projection keep
-            # individual radii.
+            # A projection needs only one sum over the radii of its inputs, but values outside it keep individual radii.
             needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
             self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
             before = before._replace(is_exact=is_exact)
@@ -158,7 +157,7 @@ class OpTable:
         self._need(step.macros)
 
     def _end_loop(self, keeps: int) -> None:
-        """Record where the last loop ends, and which radii are kept after the loop."""
+        """Record where the last loop ends, and which radii are kept after it."""
         columns = self._columns
         first = max(k for k, begins in enumerate(columns["_begins"]) if begins)
         columns["_ends"][first], columns["_keeps"][first] = len(columns["s"]), keeps
@@ -173,19 +172,19 @@ class OpTable:
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of the table, and arrays of the numbers that ops use."""
+        """Columns of the table, and arrays of the values that ops use."""
         integers = smallest(np.concatenate(self._integers))
         found = {f"op{name}_": smallest(np.array(numbers)) for name, numbers in self._columns.items()}
         return found | {"doubles_": np.concatenate(self._doubles), "integers_": integers}
 
     @property
     def stack_bytes(self) -> int:
-        """Size of the input map's local arrays, without the array `x`, which the caller provides."""
+        """Size of the input map's local arrays, except the caller-provided array `x`."""
         return 8 * sum(self.macros.get(name, 0) for name in ("n_radii_", "n_apart_", "n_apart_radii_"))
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    """Return float32 upper bounds on numbers; positive bounds are at least 2^-126, so that no bound is flushed to 0."""
+    """Return float32 upper bounds on values; positive bounds are at least 2^-126, so that none is flushed to 0."""
     with np.errstate(over="ignore"):
         narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

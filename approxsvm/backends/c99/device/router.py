@@ -1,4 +1,4 @@
-"""Router of an artifact (models/FORMAT.md, "router") as a device stores it."""
+"""Router of an artifact (models/FORMAT.md, "router") as stored on a device."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from approxsvm.ir.schema import ROUTER_WIDTH
 
 
 class DeviceRouter:
-    """Lists of centers without redundancy: every point is stored once, and slots refer to points.
+    """Lists of centers without redundancy: each point is stored once, and slots refer to points.
 
-    A slot is dropped if an earlier slot in the same panel has the same point, because the later slot can never win. All
+    A slot is dropped if an earlier slot in the same panel has the same point, because the later one can never win. All
     other slots keep their order and panel, so the search finds the same center as with all slots. If two centers are
-    equally near up to rounding, the host and the device may choose different centers.
+    equally near up to rounding, the host and the device may choose different ones.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -46,12 +46,12 @@ class DeviceRouter:
 
     @property
     def largest_search(self) -> int:
-        """Largest number of points with which a row is compared."""
+        """Maximum number of points with which a row is compared."""
         lists = self.panel_slots[self.group_panels]
         return int(self.panel_slots[self.n_group_panels] + np.diff(lists).max())
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that the functions of the header read."""
+        """Return the arrays read by the header's functions."""
         numbers = ("panel_slots", "slot_points", "slot_targets", "group_panels")
         return {"points": self.points, **{name: smallest(getattr(self, name)) for name in numbers}}
 

@@ -4,7 +4,7 @@ A lookup at the start of the input map runs first (lookups.py), and its results 
 
 If all ops of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
 the error (device/bounds.py). For any other kind of op, and for sums (sums.py), the whole row is mapped first, and the
-header bounds the distance between this row and the source's row in exact arithmetic (device/ops.py).
+header bounds its distance from the source's row in exact arithmetic (device/ops.py).
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
     """Return the ops of an artifact's input map except a leading lookup and ops that change nothing.
 
-    Raises UnsupportedModelError under the conditions in `largest_after`.
+    Raises UnsupportedModelError as `largest_after` does.
     """
     if artifact.input_map is None:
         return ()
@@ -45,7 +45,7 @@ def device_ops(artifact: Artifact) -> tuple[Op, ...]:
 class DeviceRows:
     """Rows of one artifact, quantized by `codes`, or in float32.
 
-    If `wholly` is True, the function needs the whole mapped row with its error, instead of one coordinate at a time.
+    If `wholly` is True, the function needs the whole mapped row with its error, not one coordinate at a time.
     """
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
@@ -65,18 +65,18 @@ class DeviceRows:
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
-        # Whether some rows of finite numbers are mapped to NaN
+        # True if some finite rows are mapped to NaN
         self.has_domain = any(on_device(op).refuses(op) for op in self.ops)
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
         # Description of the rows that cannot be mapped
         self.refused = f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
-        # Checked numbers that may be NaN, because a later lookup replaces NaN
+        # True for checked values that may be NaN, because a later lookup replaces it
         self.takes_nan = np.zeros(0, np.bool_)
         self.table = OpTable((), 0, wholly=False)
         self.widest = self.stack_bytes = 0
         if artifact.input_map is None:
             return
-        # Raw columns that the first op reads, or the outputs of the leading lookup
+        # Raw columns read by the first op, or by the outputs of the leading lookup
         columns = artifact.input_map.columns
         columns = columns if self.lookup is None else columns[self.lookup.source]
         replaced = any(isinstance(op, Lookup) for op in self.ops)
@@ -113,7 +113,7 @@ class DeviceRows:
         return found | self.table.macros
 
     def arrays(self) -> Arrays:
-        """Yield the numbers of the input map and of the codes."""
+        """Yield the arrays of the input map and of the codes."""
         yield from self.table.arrays.items()
         if self.codes:
             yield "offsets", self.codes.offsets

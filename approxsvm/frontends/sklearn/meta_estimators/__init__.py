@@ -1,8 +1,8 @@
-"""scikit-learn's meta-estimators, whose combinations of members become combination rules of an Ensemble.
+"""scikit-learn's meta-estimators, whose ways to combine members become combination rules of an Ensemble.
 
-Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
-kernel is evaluated once for all members. This applies to sums of regressions, functions of classes, and binary SVMs for
-pairs of classes. Other combinations of members are rejected, with a remedy.
+Members with the same kernel after the same input map are merged into one model with shared vectors, so each kernel is
+evaluated once for all members. This applies to sums of regressions, one-vs-rest functions, and one-vs-one binary SVMs.
+Unsupported combinations raise an error that suggests a remedy.
 """
 
 from typing import Final

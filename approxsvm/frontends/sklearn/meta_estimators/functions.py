@@ -1,4 +1,4 @@
-"""Conversion of members for a combination: to the value of one class, to two classes, or to sorted labels."""
+"""Conversion of members before they are combined: to the value of one class, to two classes, or to sorted labels."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def binary_function(member: SingleModel) -> SingleModel:
 
 
 def decision_value(estimator: Any, member: SingleModel) -> SingleModel:
-    """Convert a binary classifier to a regression of the decision value in favour of the greater label."""
+    """Convert a binary classifier to a regression whose value is the decision value in favour of the greater label."""
     if member.task == "regression" and member.n_decisions == 1:
         return member
     if member.task != "classification" or len(member.labels) != 2:
@@ -45,7 +45,7 @@ def decision_value(estimator: Any, member: SingleModel) -> SingleModel:
 
 
 def value_calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator | None:
-    """Return the calibrator that maps the decision value to the probability of label 1; None without a closed form."""
+    """Return the calibrator from the decision value to the probability of label 1, or None if it has no closed form."""
     calibration = member.outputs.probability
     if member.source == CONSTANT:
         return IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
@@ -64,9 +64,9 @@ def two_classes(
     *,
     of_half: bool = False,
 ) -> SingleModel:
-    """Convert a member to a classifier of two classes; a value above 0, or above 1/2, means the second of `classes`.
+    """Convert a member to a two-class classifier; a value above 0, or above 1/2, means the second of `classes`.
 
-    Positive values of the result mean the first label of the result, which also wins if probabilities are equal.
+    Positive values of the result mean its first label, which also wins if probabilities are equal.
     """
     function, labels = binary_function(member), classes[::-1]
     probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Give members the sorted labels of their meta-estimator; a member has class positions, or already all labels."""
+    """Replace the members' class indices by the meta-estimator's sorted labels, which some may already have."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
@@ -102,7 +102,7 @@ def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[Si
 
 
 def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
-    """Return a classifier of two classes with the same predictions and the labels in reverse order."""
+    """Return a two-class classifier with the same predictions and its labels in reverse order."""
     outputs, probability = member.outputs, member.outputs.probability
     if isinstance(probability, PairwiseSigmoid) and not probability.couple_two_classes:
         probability = replace(probability, prob_b=-probability.prob_b)
@@ -111,7 +111,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
     elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
-    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first label
+    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first
         changed = replace(changed, label_rule="value_threshold", threshold=0.0)
     elif outputs.threshold is not None:
         changed = replace(changed, threshold_label=1 - outputs.threshold_label)
@@ -119,5 +119,5 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether the last of equal values wins; in newer scikit-learn, which reverses members, the first wins."""
+    """Return whether the last of equal values wins; newer scikit-learn reverses the members, so the first wins."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names

@@ -20,7 +20,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]) -> Model:
-    """Combine members by their weighted mean probability, which determines the label."""
+    """Combine members by their weighted mean probabilities, which determine the label."""
     name = class_name(estimator)
     members, weights, _ = flattened(estimator, models, weights)
     ordered = []
@@ -36,7 +36,7 @@ def mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequ
 
 
 def mean_of_members(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
-    """Combine classifiers of some or all of `classes` by their weighted mean probability."""
+    """Combine classifiers for some or all of `classes` by their weighted mean probabilities."""
     classes = all_classes(members, classes)
     if len(members) == 1 and classes is None:
         return members[0]
@@ -47,7 +47,7 @@ def weighted_mean(
     members: Sequence[SingleModel], weights: Sequence[Fraction], source: str, classes: Any = None
 ) -> Ensemble:
     """Build a weighted mean of the members' probabilities."""
-    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # prevents underflow of products
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # prevents products from underflowing
     numbers = [1.0 if len(set(weights)) == 1 else rounded_float(weight * scale) for weight in weights]
     outputs, combination = mean_of(members, members[0].labels if classes is None else classes, numbers)
     real_weights = (*weights, Fraction(0))
@@ -65,5 +65,5 @@ def class_sums(
 
 
 def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
-    """Return the classes of a meta-estimator if a member knows only some of the classes, or None."""
+    """Return a meta-estimator's classes if a member knows only some of them, or None."""
     return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)

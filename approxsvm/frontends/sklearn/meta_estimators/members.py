@@ -1,4 +1,4 @@
-"""Readers of the members of meta-estimators: models, weights and columns."""
+"""Readers of meta-estimators' members: models, weights and columns."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -21,7 +21,7 @@ CONSTANT = "constant"
 
 
 def single_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
-    """Read the models in the attribute `estimators_`; raise an error if one of the models is an ensemble."""
+    """Read the models in the attribute `estimators_`; raise an error if one of them is an ensemble."""
     models = single_models(estimator, read_members(estimator, read, constants))
     if not any(constants):
         return models
@@ -39,7 +39,7 @@ def single_models(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 
 def read_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
-    """Read the models in `estimators_` except constant models; no member may overwrite the rows for later members."""
+    """Read the models in `estimators_` except constant ones; no member may overwrite the rows used by later members."""
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):
@@ -51,7 +51,7 @@ def read_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> 
 
 
 def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
-    """Return the members' weights in a VotingClassifier or VotingRegressor; 1 if the estimator has no weights."""
+    """Return the members' weights in a VotingClassifier or VotingRegressor; all are 1 if the estimator has none."""
     if estimator.weights is None:
         return [Fraction(1)] * n_members
     kept = [
@@ -69,9 +69,9 @@ def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False
 
 
 def read_bag(estimator: Any, read: Read) -> list[Model]:
-    """Read the members of a bagging estimator; each model first selects the columns on which it was trained.
+    """Read a bagging estimator's members; each model first selects the columns on which it was trained.
 
-    A bagging estimator uses its first `n_estimators` members, and divides their sum by `n_estimators`.
+    A bagging estimator uses its first `n_estimators` members, and divides their sum by this number.
     """
     name, n_asked = class_name(estimator), estimator.n_estimators
     n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)
@@ -91,7 +91,7 @@ def read_bag(estimator: Any, read: Read) -> list[Model]:
 
 
 def constant_model(estimator: Any, like: SingleModel) -> KernelModel:
-    """Build the constant model for a label that all or no training rows had, with the input map of `like`."""
+    """Build the constant model for a label that all or none of the training rows had, with the input map of `like`."""
     recognise(estimator)
     value = np.ravel(estimator.y_)
     if value.tolist() not in ([-1], [0], [1]):
@@ -110,7 +110,7 @@ def constant_model(estimator: Any, like: SingleModel) -> KernelModel:
 
 
 def check_binary(members: Sequence[SingleModel]) -> None:
-    """Check that all members of a OneVsRestClassifier are regressions or know the labels 0 and 1."""
+    """Check that each member of a OneVsRestClassifier is a regression or has the labels 0 and 1."""
     for member in members:
         if member.task != "regression" and (member.task == "one_class" or sorted(member.labels.tolist()) != [0, 1]):
             raise UnsupportedModelError(f"a member of this OneVsRestClassifier is a {member.source}")
@@ -119,7 +119,7 @@ def check_binary(members: Sequence[SingleModel]) -> None:
 def flattened(
     estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]
 ) -> tuple[list[SingleModel], list[Fraction], Fraction]:
-    """Flatten a weighted sum of models, which may be means or sums themselves, to members, weights and addend."""
+    """Flatten a weighted sum of models, which may themselves be means or sums, to members, weights and addend."""
     members: list[SingleModel] = []
     counts: list[Fraction] = []
     addend = Fraction(0)

@@ -1,4 +1,4 @@
-"""Frontend for OneVsRestClassifier, which has a function for each class."""
+"""Frontend for OneVsRestClassifier, which has one function per class."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,9 +36,9 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsRestClassifier, which predicts the label with the largest decision value, or several labels.
+    """Read a fitted OneVsRestClassifier, either multiclass (the largest decision value wins) or multilabel.
 
-    For members without the method `decision_function`, probabilities replace decision values.
+    If members have no method `decision_function`, probabilities replace decision values.
     """
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
@@ -80,7 +80,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
 
 def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:
-    """Combine mean one-vs-rest probabilities for each class; with two classes, compare a single mean with 1/2."""
+    """Combine the mean one-vs-rest probabilities of all classes; with two classes, compare a single mean with 1/2."""
     source = f"one against the rest: {models[0].source}"
     if len(classes) == 2:
         members, counts, _ = flattened(estimator, models, [Fraction(1)])
@@ -102,7 +102,7 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
 
 
 def _multilabel(estimator: Any, read: Read) -> Model:
-    """Read a OneVsRestClassifier trained on an indicator matrix, which predicts every label whose value is above 0.
+    """Read a OneVsRestClassifier trained on an indicator matrix; it predicts every label whose value is above 0.
 
     All values are compared with 1/2 instead of 0 if the first member is not a classifier or has only probabilities.
     """

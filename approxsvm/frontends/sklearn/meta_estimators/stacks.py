@@ -71,7 +71,7 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
 
 
 def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], classes: Any) -> Ensemble:
-    """Build a function for each class: a weighted sum of the members' outputs and, with passthrough, of the row."""
+    """Build one function per class: a weighted sum of the members' outputs and, with passthrough, of the features."""
     columns = [_columns(estimator, model, method, classes) for model, method in requested]
     n_columns = sum(width for width, _, _ in columns)
     parts = _final_parts(estimator, n_columns, "classification", len(classes))
@@ -100,7 +100,7 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
 def _columns(
     estimator: Any, model: Model, method: str, classes: Any
 ) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
-    """Return the number of the final model's columns that a member provides, and the composition of these columns.
+    """Return the number of columns that a member provides for the final model, and their composition.
 
     The composition is a list of models, each with the columns of its outputs and a weight, followed by an addend.
     """
@@ -129,13 +129,13 @@ def _columns(
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """Replace a classifier's labels with classes of the same ranks; return the classifier, the ranks and `weight`."""
+    """Replace a classifier's labels with the classes of the same ranks; return it, the ranks and `weight`."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 
 
 def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
-    """Build a regression from the linear functions that a final model applies to the rows themselves."""
+    """Build a regression from the linear functions that the final model applies to the rows themselves."""
     return KernelModel(
         task="regression",
         support_vectors=coef,
@@ -149,7 +149,7 @@ def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
 
 
 def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) -> linear_models.LinearParts:
-    """Return the linear final model of `n_columns` members' columns and, with passthrough, of the row's columns."""
+    """Return the linear final model for the members' `n_columns` columns and, with passthrough, the row's columns."""
     final = estimator.final_estimator_
     if name_of(final) not in linear_models.NAMES:
         raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
@@ -163,7 +163,7 @@ def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) ->
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
-    """Convert a member to the input of a final model: a value in favour of the first label, or its probability."""
+    """Convert a member to an input of the final model: a value in favour of the first label, or its probability."""
     if method == "predict" and member.task == "regression":
         return member
     known = sorted(member.labels.tolist())

@@ -48,7 +48,7 @@ def sum_of_values(
     classes: Any = None,
     outputs: Outputs | None = None,
 ) -> Model:
-    """Combine regressions by an exact weighted sum, which becomes a single sum of kernels if all kernels are equal.
+    """Combine regressions by a weighted sum, which becomes a single kernel sum if they all have the same kernel.
 
     With two `classes`, a sum above 0 means the first class, and members may also be classifiers, which contribute
     probabilities.
@@ -80,10 +80,10 @@ def sum_of_values(
 
 
 def summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
-    """Combine regressions with the same kernel into one regression, their weighted sum."""
+    """Combine regressions with the same kernel into a single one, their weighted sum."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = shared_rows(machines)
-    # The members' errors include the rounding of the intercepts; here the intercepts are summed exactly.
+    # The members' errors include the rounding of their intercepts; here, the intercepts are summed exactly.
     exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
     intercept = rounded_float(exact)
     error = fsum(float(part.value_error[0]) for part in parts) + UNIT64 * abs(intercept)

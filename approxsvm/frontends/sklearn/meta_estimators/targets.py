@@ -1,4 +1,4 @@
-"""Frontend for meta-estimators of several targets, which have a member for each target."""
+"""Frontend for meta-estimators with several targets and one member per target."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_multi_output(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputRegressor, which has one regression for each target."""
+    """Read a fitted MultiOutputRegressor, which has one regression per target."""
     members = single_members(estimator, read)
     for member in members:
         if member.task != "regression" or member.outputs.is_column:
@@ -28,12 +28,12 @@ def read_multi_output(estimator: Any, read: Read) -> Model:
 
 
 def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputClassifier, which has one classifier for each target."""
+    """Read a fitted MultiOutputClassifier, which has one classifier per target."""
     members = single_members(estimator, read)
     for member in members:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this MultiOutputClassifier is a {member.source}")
-    # The source joins all predictions in one NumPy array.
+    # The source returns all predictions in one NumPy array.
     if len({isinstance(label, str) for member in members for label in member.labels.tolist()}) > 1:
         raise UnsupportedModelError(refusal(estimator, "with labels that are partly texts and partly numbers"))
     dtype = np.result_type(*(member.labels for member in members))
@@ -41,11 +41,11 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
     if dtype.kind == "f":  # converts -0.0 to 0.0
         members = [replace(member, labels=member.labels + 0.0) for member in members]
     labels = np.unique(np.concatenate([member.labels for member in members]))
-    # A value above 0 means the second label, as for members with common kernels.
+    # A value above 0 means the second label, as for members that share kernels.
     return targets_of(members, members[0].labels[::-1] if len(labels) == 2 else labels)
 
 
 def targets_of(members: Sequence[SingleModel], labels: Any, shape: DecisionShape = "ovo") -> Ensemble:
-    """Build an ensemble that predicts the label of each target by a separate member."""
+    """Build an ensemble in which a separate member predicts the label of each target."""
     source = f"{len(members)} labels: {members[0].source}"
     return Ensemble(tuple(members), source, Outputs(decision_shape=shape), Combination("labels"), labels)

@@ -1,4 +1,4 @@
-"""Frontend for meta-estimators that predict labels by a threshold."""
+"""Frontend for meta-estimators that predict labels by comparison with a threshold."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from approxsvm.ir.outputs import ClassProbability
 def read_threshold(estimator: Any, read: Read) -> Model:
     """Read a fitted FixedThresholdClassifier or TunedThresholdClassifierCV.
 
-    A row gets the positive class if the probability, or the decision value, of that class is at least the threshold.
+    The positive class is predicted if its probability or decision value is at least the threshold.
     """
     name = class_name(estimator)
     if hasattr(estimator, "_curve_scorer"):

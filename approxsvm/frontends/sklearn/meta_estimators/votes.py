@@ -1,4 +1,4 @@
-"""Frontend for meta-estimators that average the members' probabilities, or count votes if there are none."""
+"""Frontend for meta-estimators that average their members' probabilities, or count votes if they have none."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -35,7 +35,7 @@ def read_voting_classifier(estimator: Any, read: Read) -> Model:
 
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes if members lack probabilities."""
+    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes if its members have none."""
     models = read_bag(estimator, read)
     have_probabilities = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
     if len(have_probabilities) > 1:
@@ -50,7 +50,7 @@ def read_bagging_classifier(estimator: Any, read: Read) -> Model:
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float]) -> Model:
-    """Combine members by votes only; if the sums of weights are equal, the first class wins."""
+    """Combine members by votes alone; if sums of weights are tied, the first class wins."""
     ordered = with_class_labels(estimator, members)
     shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # without probabilities
     combination = of_labels("votes", ordered, estimator.classes_, weights)

@@ -1,4 +1,4 @@
-"""Steps of pipelines: each class of fitted transformers has one record, next to the functions that fold it."""
+"""Pipeline steps: each class of fitted transformers has one record, next to the functions that fold it."""
 
 from typing import Final
 

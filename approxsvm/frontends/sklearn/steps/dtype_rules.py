@@ -1,4 +1,4 @@
-"""Rules for the dtypes in which steps take, compute and return rows; dtypes.py applies the rules to a source."""
+"""Rules for the dtypes in which steps receive, compute and return rows; dtypes.py applies them to a source."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ WIDE: Final = (np.float64, np.float32)
 
 
 class Behaviour(NamedTuple):
-    """Behaviour of a step for rows of a dtype: the dtype of the returned rows, and the dtype of computations."""
+    """Behaviour of a step for rows of a given dtype: the dtype of the returned rows, and the dtype of computations."""
 
     gives: DType
     computes: DType = F64
@@ -26,14 +26,14 @@ Rule = Callable[[Any, DType], Behaviour]
 
 
 def checked_dtype(dtype: DType, *kept: Any) -> DType:
-    """Return the dtype after scikit-learn's checks: float64 for dtypes not in `kept`; empty `kept` keeps all dtypes."""
+    """Return the dtype after scikit-learn's checks: float64 for objects, or if a nonempty `kept` lacks the dtype."""
     if dtype == OBJECT or (kept and dtype not in kept):
         return F64
     return dtype
 
 
 def in_place(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of a step that computes in place in the float dtype of the rows."""
+    """Return the behaviour of a step that computes in place in the rows' floating-point dtype."""
     taken = checked_dtype(dtype, *FLOATS)
     return Behaviour(taken, taken)
 

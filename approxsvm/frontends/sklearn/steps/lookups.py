@@ -1,4 +1,4 @@
-"""scikit-learn's transformers that become lookups: bins, thresholds, categories, missing values."""
+"""scikit-learn transformers that become lookups: bins, thresholds, categories, missing values."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,8 +27,8 @@ from approxsvm.ir.ops import Affine
 from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
 
 Columns = list[tuple[int, Steps]]
-# Number of categories that an encoder transforms in one call; with an output for each category, the memory grows with
-# the square of this number.
+# Number of categories that an encoder transforms per call; with one output per category, memory use grows with its
+# square.
 _PROBED_PER_CALL: Final = 512
 
 
@@ -55,7 +55,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # In scikit-learn, a value equal to several edges is in the bin above the last of these edges.
+        # In scikit-learn, a value equal to several edges is in the bin above the last of them.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -129,7 +129,7 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
 
 
 def _check_as_source(map_: InputMap) -> None:
-    """Reject a comparison for equality after a step that rounds differently from the source."""
+    """Reject an equality comparison after a step that rounds differently from the source."""
     if not all(op.as_source for op in map_.ops):
         raise UnsupportedModelError(
             "it compares numbers for equality, but a step before it is not replayed bit for bit"
@@ -146,7 +146,7 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Return a step function that replaces a missing value in a column of strings with `number`."""
+    """Return a step function that replaces the missing value of a string column with `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
@@ -159,7 +159,7 @@ def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float
 
 
 def _raw_text(map_: InputMap, feature: int) -> int | None:
-    """Return the raw column whose values a feature contains, unchanged or with replaced missing values, or None."""
+    """Return the raw column whose values a feature contains, unchanged except for missing values, or None."""
     for op in reversed(map_.ops):
         before, output = op.before(feature), feature - op.first
         if before is not None:
@@ -172,7 +172,7 @@ def _raw_text(map_: InputMap, feature: int) -> int | None:
 
 
 def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[InputMap, dict[str, float]]:
-    """Add strings to the known strings of a feature; return the map and the code of each string."""
+    """Add strings to a feature's known strings; return the map and the code of each string."""
     column = _raw_text(map_, feature)
     known = None if column is None else map_.texts.get(column)
     if column is None or (known is None and not _is_raw(map_, feature)):
@@ -218,7 +218,7 @@ def _check_are_numbers(map_: InputMap) -> None:
 
 
 def complete(map_: InputMap) -> InputMap:
-    """Complete the map of a pipeline: check that lookups replace all codes of strings, and reject remaining NaN."""
+    """Finish a pipeline's map: check that lookups replace all string codes, and reject any remaining NaNs."""
     ops = list(map_.ops)
     for k, op in enumerate(ops):
         if isinstance(op, Lookup) and op.gives_nan:
@@ -234,18 +234,18 @@ def complete(map_: InputMap) -> InputMap:
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
         # A missing value is known if a step replaces it or if it is a category. If neither None nor NaN is known and
-        # the source rejects only NaN, a null is rejected, because pandas reads a null as NaN or None, depending on the
+        # the source rejects only NaN, nulls are rejected, because pandas reads them as NaN or None, depending on its
         # version.
         knows_none = not np.isnan(none).any() and none != unknown
         knows_nan = not np.isnan(nan).any() and nan != unknown
         known[column] = replace(texts, null=NONE if (knows_none and not knows_nan) or texts.null == NONE else np.nan)
-    # Columns of strings are not checked here, because unused strings must not be rejected.
+    # String columns are not checked here, because unused strings must not be rejected.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)
 
 
 def _check_is_looked_up(map_: InputMap, column: int) -> None:
-    """Raise UnsupportedModelError if codes of strings reach a step that computes with numbers."""
+    """Raise UnsupportedModelError if string codes reach an arithmetic step."""
     features = {column}
     for op in map_.ops:
         inside = {j - op.first for j in features if op.takes(j)}
@@ -295,7 +295,7 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
 
 
 def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Return a step function for each output of a column; `made` contains the outputs for categories."""
+    """Return a step function for each of a column's outputs; `made` contains the outputs for its categories."""
     # A later imputer may replace NaN outputs (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
@@ -319,9 +319,9 @@ def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[
 
 
 class _Categories(NamedTuple):
-    """Categories of one column: their numbers in rows, the categories themselves, and an unknown value.
+    """Categories of one column: their codes or values in rows, the categories themselves, and an unknown value.
 
-    `missing` is the value that the encoder gets for NaN in a row.
+    `missing` is the value that the encoder receives for NaN in a row.
     """
 
     numbers: list[float]
@@ -360,7 +360,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return a map in which missing numbers of a feature stay NaN, and the string that an imputer puts for NaN."""
+    """Return a map in which a feature's missing numbers remain NaN, and the string by which an imputer replaces NaN."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
@@ -371,7 +371,7 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
         if before is not None or not isinstance(op, Lookup):
             continue
         steps = list(op.steps)
-        if not len(steps[output].edges) and steps[output].nan == 0.0:  # NaN becomes code 0, other values stay unchanged
+        if not len(steps[output].edges) and steps[output].nan == 0.0:  # NaN becomes code 0, other values are unchanged
             steps[output] = Steps.of([], [SAME], SAME)
             ops = (*map_.ops[:k], replace(op, steps=tuple(steps)), *map_.ops[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}
@@ -386,12 +386,12 @@ def _most_frequent(values: npt.NDArray[np.float64]) -> float:
 
 
 def _as_number(value: Any) -> float | None:
-    """Convert a value from an array, which may have dtype object, to a float; return None for non-numbers."""
+    """Convert an array element, possibly of dtype object, to a float; return None if it is not a number."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
 def _one_hot_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
-    """Return the number of output columns of a one-hot encoder for each input column."""
+    """Return a one-hot encoder's number of output columns for each input column."""
     mappings = getattr(step, "_default_to_infrequent_mappings", None)
     if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
         raise ModelFormatError(f"it groups infrequent categories of {len(mappings or ())} columns")
@@ -412,7 +412,7 @@ def _target_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
 
 
 def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
-    """Return the outputs for a value in column j: REFUSED if the encoder rejects the value, 0 without outputs."""
+    """Return the outputs for a value in column j: REFUSED if the encoder rejects it, 0 if the column has no outputs."""
     width = max(block.stop - block.start, 1)
     rows = base.astype(object) if value is None or isinstance(value, str) else base.copy()
     rows[0, j] = value
@@ -426,7 +426,7 @@ def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArra
 
 def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about unknown categories and columns without names
+        warnings.simplefilter("ignore")  # warnings about unknown categories and unnamed columns
         transformed = step.transform(rows)
     return np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed, np.float64)
 
@@ -454,8 +454,7 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
     """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
 
     The encoder replaces unknown numbers with its first category, which the dtype may be unable to represent. For bool
-    rows, the converted replacement must then be a category; for integer rows, only some encoders look up the
-    replacement.
+    rows, the converted replacement must then be a category; for integer rows, only some encoders look it up.
     """
     if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
         return False
@@ -470,7 +469,7 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
 
 
 def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of SimpleImputer, which compares missing values and fills values in the rows' dtype."""
+    """Return the behaviour of SimpleImputer, which detects and fills missing values in the rows' dtype."""
     fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # absent before scikit-learn 1.0
     takes_any = step.strategy in ("constant", "most_frequent")
     if dtype == OBJECT and (takes_any or fitted.kind == "O"):
@@ -496,7 +495,7 @@ def _indicator_dtypes(step: Any, dtype: DType) -> Behaviour:
 
 
 def _plain_numbers(values: Sequence[Any]) -> list[float]:
-    """Return the numbers among values, without NaN."""
+    """Return the numbers among `values` that are not NaN."""
     return [float(value) for value in values if isinstance(value, (int, float, np.number)) and value == value]
 
 

@@ -17,13 +17,13 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PiecewisePolynomial
 from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 
-# Maximum number of products, and maximum number of factors in each product.
+# Maximum numbers of products, and of factors per product.
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
-# scikit-learn's BOUNDS_THRESHOLD, which limits probabilities near 0 and 1 in QuantileTransformer with a normal output.
+# scikit-learn's BOUNDS_THRESHOLD, with which QuantileTransformer limits probabilities if its output is normal.
 _BOUNDS_THRESHOLD: Final = 1e-7
-# The smallest and the largest positive normal float64.
+# The smallest and largest positive normal float64 values.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
 _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
 
@@ -55,7 +55,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     if getattr(step, "handle_missing", "error") != "error":
         raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
     if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
-        # In this case, scikit-learn computes the range of every column except the first from wrong knots.
+        # In this case, scikit-learn computes the range of every column except the first from the wrong knots.
         raise UnsupportedModelError(
             "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
         )
@@ -66,7 +66,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
         n_splines = len(spline.t) - degree - 1
-        # The last splines of a periodic basis continue the first splines.
+        # The last splines of a periodic basis continue the first ones.
         n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
         coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
         if degree != step.degree or not np.array_equal(spline.c, coefs):
@@ -82,13 +82,13 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
-    """Append an op that wraps numbers beyond the knots, or rejects these numbers, if the extrapolation requires it."""
+    """Append an op that wraps or rejects values beyond the knots, if the extrapolation requires one."""
     if extrapolation == "periodic":
         return map_.then_op(Interval("turns", low, high - low))
     if extrapolation != "error":
         return map_
     if not all(op.as_source for op in map_.ops):
-        # The smallest and the largest training value are ends of the interval, so rounding may move values outside.
+        # The smallest and largest training values are the interval's endpoints, so rounding may move values outside it.
         raise UnsupportedModelError(
             "its extrapolation is 'error', but a step before it sums in another order than the source; refit it with "
             "another extrapolation"
@@ -97,22 +97,22 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """Compute basis splines in exact fractions and round once; spline k includes spline k + n_different."""
+    """Compute basis splines in exact fractions and round once; spline k + n_different is added to spline k."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
     if not spans:
         raise UnsupportedModelError("one of its columns has only one value")
     low, high = t[degree], t[n_splines]
-    # SciPy extrapolates the first span below the first knot and the last span above the last knot, even if these spans
-    # are empty. Spans are empty if knots from quantiles coincide because many values are equal.
+    # SciPy extrapolates the first span below the first knot and the last span above the last knot, even if they are
+    # empty. Spans are empty if quantile knots coincide because many values are equal.
     ends = [degree, n_splines - 1]
     if extrapolation == "linear" and [spans[0], spans[-1]] != ends:
         raise UnsupportedModelError(
             "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
             "extrapolation='constant'"
         )
-    # Each piece: its lower end (unused for the first piece), the origin of its polynomials, and the polynomials.
+    # Each piece: its lower edge (unused for the first piece), the origin of its polynomials, and the polynomials.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
     if extrapolation not in ("constant", "linear"):
@@ -121,12 +121,12 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
     else:
         kept = 1 if extrapolation == "constant" else 2
         at_high = [_value_and_slope(p, high - t[ends[1]])[:kept] for p in beyond]
-        # scikit-learn sets only the first splines below the first knot, and only the last splines above the last knot.
+        # scikit-learn sets only the first splines below the first knot, and only the last ones above the last knot.
         n_set = degree + (kept == 2 and degree == 1)
         first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
         last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]
         above = float(high)
-        if spans[-1] != ends[1]:  # exactly at the last knot, all splines have SciPy's values
+        if spans[-1] != ends[1]:  # at the last knot itself, all splines have SciPy's values
             pieces.append((above, above, at_high))
             above = float(np.nextafter(above, np.inf))
         pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
@@ -141,7 +141,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
 
 
 def _rounded(number: Fraction) -> float:
-    """Return the nearest normal float64; raise UnsupportedModelError for numbers outside the normal range."""
+    """Return the nearest float64; raise UnsupportedModelError if a nonzero number is outside the normal range."""
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
         raise UnsupportedModelError(
             "the distances of its knots or quantiles are too large or too small for float64; scale before it"
@@ -150,7 +150,7 @@ def _rounded(number: Fraction) -> float:
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
-    """Compute basis splines on a span by Cox and de Boor, as polynomials in the distance from the span's first knot."""
+    """Compute basis splines on a span by Cox-de Boor recursion, as polynomials in the distance from its first knot."""
     n = len(t) - 1
     splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
@@ -171,7 +171,7 @@ def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
 
 
 def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
-    """Return the value and the derivative of a polynomial at the point `by`."""
+    """Return a polynomial's value and derivative at the point `by`."""
     value = sum((coef * by**k for k, coef in enumerate(polynomial)), Fraction(0))
     slope = sum((k * coef * by ** (k - 1) for k, coef in enumerate(polynomial) if k), Fraction(0))
     return [value, slope]
@@ -209,7 +209,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest number that scikit-learn treats as within the quantiles, and the smallest number above."""
+    """Return the smallest value that scikit-learn treats as within the quantiles, and the smallest one above them."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
@@ -217,7 +217,7 @@ def _bounds(quantiles: FloatArray) -> tuple[float, float]:
 
 def _least_float(holds: Callable[[float], bool]) -> float:
     """Return the smallest float64 for which a monotone condition holds."""
-    # If the bits are interpreted as an integer, they increase with a positive float and decrease with a negative float.
+    # Signed integers whose magnitudes are the bit patterns of |x| have the same order as the floats x.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2
@@ -231,7 +231,7 @@ def _least_float(holds: Callable[[float], bool]) -> float:
 
 
 def _between(pieces: Pieces, low: float, high: float) -> Pieces:
-    """Replace pieces with 0 below `low`, and with 1 from `high` on."""
+    """Replace the pieces by 0 below `low`, and by 1 from `high` on."""
     inside = (pieces.edges > low) & (pieces.edges < high)
     edges = [low, *pieces.edges[inside], high] if low < high else [low]
     of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
@@ -244,10 +244,10 @@ def _between(pieces: Pieces, low: float, high: float) -> Pieces:
 
 
 def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
-    """Interpolate references between quantiles: 0 below the first quantile, and 1 above the last.
+    """Interpolate the references between the quantiles, with 0 below the first quantile and 1 above the last.
 
-    At a repeated quantile, the value is the mean of its first and last reference. With `has_ends`, the value is
-    nevertheless 0 at the first quantile and 1 at the last.
+    At a repeated quantile, the value is the mean of its first and last references. With `has_ends`, it is nevertheless
+    0 at the first quantile and 1 at the last.
     """
     if len(references) == 1:  # scikit-learn maps everything to 0
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
@@ -274,7 +274,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
         if at_point != value:
             add(point, (0.0, at_point, 0.0))
         slope = (Fraction(float(rise)) - Fraction(value)) / (Fraction(float(points[k + 1])) - Fraction(point))
-        # There is nothing to interpolate between neighbouring floats.
+        # There is nothing to interpolate between adjacent floats.
         if at_point == value or beyond < points[k + 1]:
             add(point if at_point == value else beyond, (point, value, _rounded(slope)))
     numbers = np.array(pieces)
@@ -291,7 +291,7 @@ STEPS: Final = (
         refused=f"{OVERWRITES}; zeros of a sparse step",
         takes_nan=True,
         gives_sparse=keeps_sparse,
-        differs_if_sparse=lambda step: () if _keeps_zeros(step) else (SPARSE,),  # zeros that are not stored stay 0
+        differs_if_sparse=lambda step: () if _keeps_zeros(step) else (SPARSE,),  # implicit zeros remain 0
     ),
     Step(
         "PolynomialFeatures",

@@ -1,4 +1,4 @@
-"""Projections: principal components, discriminants, random projections, partial least squares, column clusters."""
+"""Projections: principal components, discriminants, random projections, partial least squares, feature clusters."""
 
 from fractions import Fraction
 from typing import Any, Final
@@ -24,7 +24,7 @@ from approxsvm.ir.ops import Projection
 
 def _pca(map_: InputMap, step: Any) -> InputMap:
     mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
-    # scikit-learn subtracts this product, computed in the precision of the training.
+    # scikit-learn subtracts this product, computed in the training precision.
     shift = np.reshape(mean, (1, -1)) @ components.T
     projected = map_.then_op(Projection.about(mean, components.T, shift[0]))
     if not step.whiten:
@@ -36,7 +36,7 @@ def _pca(map_: InputMap, step: Any) -> InputMap:
 
 
 def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
-    """Bound |root - sqrt(square)| / sqrt(square), because square roots are computed in the training's precision."""
+    """Bound |root - sqrt(square)| / sqrt(square), because square roots are computed in the training precision."""
     errors = np.zeros(len(roots))
     for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
         if root > least:

@@ -1,4 +1,4 @@
-"""Scalers and other steps that transform each number separately, and steps that divide rows by their norms."""
+"""Scalers and other steps that transform each value separately, and the one that divides rows by their norms."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from approxsvm.frontends.sklearn.steps.record import OVERWRITES, Step, keeps_spa
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Logarithm, Normalizer, Power
 
-# Functions that compute log(x + number), with the number.
+# Functions that compute log(x + offset), with their offsets.
 _LOGARITHMS: Final = ((np.log, 0.0), (np.log1p, 1.0))
 
 
@@ -21,7 +21,7 @@ def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
 
 
 def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
-    """Return the source's operation for a scale: division, or for sparse rows multiplication by 1 / scale."""
+    """Return the source's operation for a scale: division or, for sparse rows, multiplication by 1 / scale."""
     return {"multiply": 1.0 / scale} if map_.is_sparse else {"divide": scale}
 
 
@@ -74,7 +74,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
     powers = np.array(step.lambdas_, np.float64)
     if not np.isfinite(powers).all():
         raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
-    # SciPy treats powers within this distance of 0 or 2 as 0 or 2.
+    # SciPy treats powers this close to 0 or 2 as exactly 0 or 2.
     if step.method == "yeo-johnson":
         powers[np.abs(powers) < 2.0**-52] = 0.0
         powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
@@ -85,7 +85,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _power_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Check the powers, because 2 - lambda is computed in the dtype of the training rows even for float64 rows."""
+    """Check the powers, because 2 - lambda is computed in the training rows' dtype even for float64 rows."""
     powers = np.asarray(step.lambdas_)
     exact = 2.0 - powers.astype(np.float64) == (2 - powers).astype(np.float64)
     if step.method == "yeo-johnson" and powers.dtype != F64 and not exact[np.isfinite(powers)].all():

@@ -1,4 +1,4 @@
-// The start of every artifact: magic bytes, version, size, checksum, header fields, section table.
+// The beginning of every artifact: magic bytes, version, size, checksum, header fields, section table.
 #ifndef APPROXSVM_ARTIFACT_ENVELOPE_HPP
 #define APPROXSVM_ARTIFACT_ENVELOPE_HPP
 
@@ -23,7 +23,7 @@ struct SectionTable {
     Section entries[max_sections + 1];
 
     const Section& operator[](section::Id id) const { return entries[id]; }
-    // Returns the start of a section, or null if the section is absent.
+    // Returns the start of a section, or null if it is absent.
     const unsigned char* at(section::Id id) const {
         return entries[id].offset != 0 ? bytes + entries[id].offset : nullptr;
     }
@@ -58,7 +58,7 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     return ~crc;
 }
 
-// The checksum of an artifact, with zeros in place of the checksum's four bytes.
+// The checksum of an artifact, computed with zeros in place of its four bytes.
 inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
     const unsigned char zeros[4] = {};
     const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
@@ -98,8 +98,8 @@ APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::siz
     return checksum.status();
 }
 
-// Reads the section table and checks that identifiers are strictly increasing, sections are contiguous, and gaps
-// contain zero bytes.
+// Reads the section table, and checks that identifiers are strictly increasing, sections are contiguous, and gaps
+// contain only zero bytes.
 APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
                                            ArtifactFault* fault) {
     sections.bytes = bytes;
@@ -128,8 +128,8 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// Returns the constraint on a number of a record. Numbers that are not listed here are bounds, which must be finite and
-// not negative.
+// Returns the constraint on a number in a record. Numbers not listed here are bounds, which must be finite and not
+// negative.
 inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:
@@ -149,7 +149,7 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Checks the numbers of the record at a position against the constraints of may_be().
+// Checks the numbers in the record at a position against the constraints of may_be().
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });

@@ -1,6 +1,6 @@
-// Faults found by artifact readers: the number and section that are wrong, and the value expected. A name is
-// represented by its number in artifact/schema.inc, so that programs without text output contain no strings;
-// dispatch/fault_text.hpp writes the messages.
+// Faults found by artifact readers: the number and section at fault, and the expected value. A name is represented by
+// its number in artifact/schema.inc, so that programs without text output contain no strings; the messages are written
+// by dispatch/fault_text.hpp.
 #ifndef APPROXSVM_ARTIFACT_FAULT_HPP
 #define APPROXSVM_ARTIFACT_FAULT_HPP
 
@@ -26,7 +26,7 @@ class StoredNumber {
     constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
     constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
 
-    // Returns the bits of an integer or real number, which fit in one register.
+    // Returns the bits of an integer or real number, which fit into one register.
     APPROXSVM_INLINE std::uint64_t bits() const {
         std::uint64_t bits = whole();
         if (!is_whole_) std::memcpy(&bits, &real_, sizeof bits);
@@ -47,7 +47,7 @@ class StoredNumber {
     bool is_whole_;
 };
 
-// The meaning of `low` and `high` of an Expected.
+// The constraint, and its parameters `low` and `high` in an Expected.
 enum class Rule : std::uint8_t {
     equal,            // the number `low`
     not_equal,        // not the number `low`
@@ -61,15 +61,15 @@ enum class Rule : std::uint8_t {
     power_of_two,            // a power of two from `low` to `high`
     zero_or_modulus,         // 0, or an absolute value from `low` to `high`
     multiple_of,             // a multiple of `low`
-    none_in_mode,            // a section that is not allowed in mode `low` with kernel `high`
-    needed_in_mode,          // a section that is required in mode `low` with kernel `high`
+    none_in_mode,            // a section not allowed in mode `low` with kernel `high`
+    needed_in_mode,          // a section required in mode `low` with kernel `high`
     one_sign,                // a number with the same sign as `low`, which precedes it
-    ascends,                 // a number above the preceding number of the list, from `low` to `high`
+    ascends,                 // a number above its predecessor in the list, from `low` to `high`
     utf8,                    // a byte of valid UTF-8
-    text_above,              // a string greater than string `low`, byte by byte
-    distinct,                // a label that differs from label `low`
+    text_above,              // a string above string `low` in byte order
+    distinct,                // a label distinct from label `low`
     some_label_of_ensemble,  // any label of the ensemble
-    newer_format,            // version `low`; the first release that reads the file is `high`
+    newer_format,            // version `low`; the first release that can read the file is `high`
 };
 
 struct Expected {
@@ -81,21 +81,21 @@ constexpr std::uint64_t no_index = ~std::uint64_t{0};
 constexpr std::uint32_t no_member = ~std::uint32_t{0};
 
 struct ArtifactFault {
-    section::Id section = section::none;  // section of the fault; none for the header and the section table
-    field::Id field = field::none;        // field of the fault; none if the status is sufficient explanation
+    section::Id section = section::none;  // section with the fault; none for the header and the section table
+    field::Id field = field::none;        // field with the fault; none if the status is sufficient explanation
     std::uint64_t index = no_index;       // index in an array
     StoredNumber found{};
     Expected expected{};
     std::uint32_t member = no_member;    // index of the ensemble's faulty member, if any
-    bool in_subspace_expansion = false;  // whether the fault is in section "subspace_expansion"
+    bool in_subspace_expansion = false;  // true if the fault is in section "subspace_expansion"
 };
 
 }  // namespace APPROXSVM_VERSION_NAMESPACE
 
 inline namespace APPROXSVM_TARGET {
 
-// The size implied by the dimensions that a file declares, in 64 bits on every machine: with a 32-bit size_t, the
-// product of dimensions could overflow before it is compared with the actual size.
+// A size implied by the dimensions declared in a file, in 64 bits on every machine: with a 32-bit size_t, the product
+// of dimensions could overflow before it is compared with the actual size.
 using ClaimedSize = std::uint64_t;
 
 template <class T>
@@ -141,13 +141,13 @@ template <class Enumeration>
 constexpr std::uint32_t number_of(Enumeration e) {
     return static_cast<std::uint32_t>(e);
 }
-// Requires the number of an enumerator that is at most the last one's.
+// Requires the number of an enumerator, at most the last one's.
 template <class Enumeration>
 constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
 }
 
-// Whether a number is as expected; only for constraints that need no other information.
+// Returns whether a number is as expected; only for constraints that need no further information.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
     const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {
@@ -181,15 +181,15 @@ inline bool holds(const Expected& expected, const StoredNumber& found) {
     }
 }
 
-// Checks the numbers of one section and keeps the first fault. After a fault, all checks fail.
+// Checks the numbers in one section and keeps the first fault. After a fault, all checks fail.
 class Check {
   public:
-    // The first fault is stored in `fault`, which may be null; afterwards status() returns `refusal`.
+    // The first fault is stored in `fault`, which may be null; status() then returns `refusal`.
     Check(ArtifactFault* fault, section::Id section, Status refusal)
         : fault_(fault), section_(section), refusal_(refusal) {}
 
     Status status() const { return status_; }
-    // Changes the status that status() returns after later faults.
+    // Changes the status returned by status() after later faults.
     Check& as(Status refusal) {
         refusal_ = refusal;
         return *this;
@@ -219,7 +219,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Checks that many real numbers are finite, or that their absolute values are within limits.
+    // Checks that many real numbers are finite, or that their absolute values are within a limit.
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, const Expected& expected) {
         const Real most = expected.rule == Rule::finite ? (std::numeric_limits<Real>::max)()
@@ -232,7 +232,7 @@ class Check {
     bool finite(field::Id field, const Real* numbers, std::size_t n) {
         return within(field, numbers, n, finite_number);
     }
-    // Checks that integers are strictly increasing, from at least low to at most high.
+    // Checks that integers are strictly increasing and in the range given by `expected`.
     bool ascending(field::Id field, const std::uint32_t* numbers, std::size_t n, const Expected& expected) {
         std::uint64_t least = expected.low.whole();
         for (std::size_t k = 0; k < n; least = std::uint64_t{numbers[k]} + 1, ++k) {
@@ -250,7 +250,7 @@ class Check {
     }
 
   private:
-    // A field, the expected value, and which of the three numbers are integers.
+    // A field, the rule, and which of the three numbers are integers.
     using Named = std::uint32_t;
     static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
     APPROXSVM_INLINE static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {

@@ -1,4 +1,5 @@
-// Checks the header of an artifact: each field by itself, with other fields, and with the kind of kernel.
+// Checks the header of an artifact: each field by itself, against other fields, and against the constraints of its
+// kernel.
 #ifndef APPROXSVM_ARTIFACT_HEADER_HPP
 #define APPROXSVM_ARTIFACT_HEADER_HPP
 
@@ -28,7 +29,7 @@ APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& 
     check(field::header_first_remainder_degree, header.first_remainder_degree,
           expanded ? from_to(header.degree + 1, last_norm_degree + 1) : equal_to(0));
     if (!kind.expands) check(field::header_center_kind, header.center_kind, equal_to(0));
-    // The functions of an ensemble are counted when its members are read.
+    // An ensemble's functions are counted when its members are read.
     check(field::header_n_labels, header.n_labels, from_to(0, max_n_labels));
     check(field::header_n_features, header.n_features, from_to(1, max_n_features));
     check(field::header_n_raw_features, header.n_raw_features, from_to(1, max_n_features));

@@ -1,5 +1,5 @@
-// The kinds of kernels in the format. To add a kind, add its record to this file, its number to schema.inc, and its
-// evaluator to exact/kinds.hpp.
+// The kernel kinds in the format. To add one, add its record to this file, its number to schema.inc, and its type to
+// exact/kinds.hpp.
 #ifndef APPROXSVM_ARTIFACT_KINDS_HPP
 #define APPROXSVM_ARTIFACT_KINDS_HPP
 
@@ -8,14 +8,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The format's constraints for a kind of kernel.
+// The format's constraints for a kernel kind.
 struct KindRules {
-    bool expands;                      // models are expanded around centers, except in mode exact
-    bool only_exact;                   // models exist only in mode exact
-    bool has_support_vectors;          // models contain support vectors, except in mode approximate
-    int max_degree, max_exact_degree;  // degrees in modes approximate and certified, and in mode exact; 0: none
+    bool expands;                      // models are expanded around centers, except in "exact" mode
+    bool only_exact;                   // models exist only in "exact" mode
+    bool has_support_vectors;          // models contain support vectors, except in "approximate" mode
+    int max_degree, max_exact_degree;  // maximum degrees, without and with "exact" mode; 0: none
     Expected gamma;
-    Part part;  // the part of a program that the kind needs
+    Part part;  // the part that a program needs for the kind
 };
 
 // The constraints of all kinds, indexed by KernelKind.
@@ -26,7 +26,7 @@ constexpr KindRules kinds[] = {{true, false, true, max_degree, 0, finite_from_0,
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
-// Returns the constraints of a kind, or of the first kind if the number is unknown; the reader rejects unknown kinds.
+// Returns a kind's constraints, or the first kind's if the number is unknown; the reader rejects unknown kinds.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {
     return kinds[kernel < n_kinds ? kernel : 0];
 }

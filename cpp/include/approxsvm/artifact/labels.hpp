@@ -1,4 +1,4 @@
-// A model's labels of any type, as printable strings.
+// A model's labels, of any type, as printable strings.
 #ifndef APPROXSVM_ARTIFACT_LABELS_HPP
 #define APPROXSVM_ARTIFACT_LABELS_HPP
 
@@ -20,7 +20,7 @@ struct Label {
     std::string_view text{};
 };
 
-// Number of bytes that is sufficient for any number as a string.
+// Number of bytes sufficient for any number as a string.
 constexpr std::size_t label_digits = 32;
 
 // Returns the shortest decimal string, at most 17 digits, that parses back to exactly `number`.
@@ -37,7 +37,7 @@ inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #endif
 }
 
-// Returns the label as a string; numbers are written into `room`. The string is empty if there is no label.
+// Returns the label as a string; numbers are written to `room`. The string is empty if there is no label.
 inline std::string_view text_of(const Label& label, char (&room)[label_digits]) {
     switch (label.kind) {
         case LabelKind::int64:
@@ -61,13 +61,13 @@ inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.wr
     return stream;
 }
 
-// Returns the number of labels that a model may predict; 0 for a regression.
+// Returns the number of labels that a model can predict; 0 for a regression.
 inline std::size_t n_labels_of(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
 }
 
-// Returns the label at a position that evaluate() returned: 1 or -1 for a one-class model. For a regression, or a
-// position after the last label, the label has the kind `none`.
+// Returns the label at an index returned by evaluate(): 1 or -1 for a one-class model. For a regression, or an index
+// past the last label, the label has the kind `none`.
 inline Label label_at(const ModelView& model, std::size_t position) {
     Label label;
     if (position >= n_labels_of(model)) return label;

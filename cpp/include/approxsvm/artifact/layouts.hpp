@@ -1,4 +1,4 @@
-// The sections that a model must or may have, and the content of the sections, from the tables of artifact/schema.inc.
+// The sections that a model must or may have, and their contents, from the tables in artifact/schema.inc.
 #ifndef APPROXSVM_ARTIFACT_LAYOUTS_HPP
 #define APPROXSVM_ARTIFACT_LAYOUTS_HPP
 
@@ -11,7 +11,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A model with several labels has a group of subspaces for each label, with a quadratic form for each other label.
+// A model with more than two labels has a group of subspaces for each label, with a quadratic form for each other
+// label.
 inline std::size_t n_subspace_forms(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
 }
@@ -19,10 +20,10 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
 }
 
-// The names that expressions in the tables may use, and the tables as functions.
+// The names available to expressions in the tables, and the tables as functions.
 class Layouts {
   public:
-    // Layouts of a model whose header and section "outputs" have been read.
+    // Layouts for a model whose header and section "outputs" have been read.
     Layouts(const ModelView& model, bool has_subspaces, bool has_subspace_expansion)
         : single(model.mode != Mode::ensemble),
           approximate(model.mode == Mode::approximate),
@@ -50,11 +51,11 @@ class Layouts {
           n_varying(model.n_features) {}
     Layouts(const ModelView& model, const SectionTable& sections)
         : Layouts(model, sections.at(section::subspaces), sections.at(section::subspace_expansion)) {}
-    // Layouts of a validated model.
+    // Layouts for a validated model.
     explicit Layouts(const ModelView& model)
         : Layouts(model, model.sections[section::subspaces], model.sections[section::subspace_expansion]) {}
 
-    // Checks that all required sections are present, and that the model may have all sections that are present.
+    // Checks that all required sections are present, and that all sections present are allowed.
     APPROXSVM_COLD Status check_presence(const SectionTable& sections, const ModelView& model,
                                          ArtifactFault* fault) const {
         static_assert(max_sections < 64, "one bit for each section");
@@ -71,7 +72,7 @@ class Layouts {
         return Status::ok;
     }
 
-    // Reads all sections that have a layout, in the order of the table.
+    // Reads all sections that have a layout, in table order.
     template <Parts parts, class AnyWalk>
     APPROXSVM_COLD void read(AnyWalk& walk, ModelView& model) {
 #define APPROXSVM_LAYOUT(tag, part, view)                                 \
@@ -81,7 +82,7 @@ class Layouts {
 #include "schema.inc"
     }
 
-// The content of each section or group.
+// The contents of each section or group.
 #define APPROXSVM_LAYOUT(tag, part, view_of_section) \
     template <class AnyWalk, class View>             \
     void read_##tag(AnyWalk& walk, View& view) {
@@ -108,7 +109,7 @@ class Layouts {
 #define APPROXSVM_END_LAYOUT }
 #include "schema.inc"
 
-    // Number of terms of the exact sum: support vectors, or terms in the section of another kind of kernel.
+    // Number of terms in the exact sum: support vectors, or terms in the section of another kernel.
     std::size_t n_exact_terms() const { return static_cast<std::size_t>((n_sv + n_terms).n()); }
 
   private:
@@ -121,7 +122,7 @@ class Layouts {
         const bool is_large = n_higher_limited(n_varying.n(), degree, Count::most) == Count::most;
         return is_large ? Count::most : approxsvm::n_higher(n_varying.n(), degree);
     }
-    // Stages that sum kernels: all except a first stage that is an expansion.
+    // Stages that sum kernel values: all except a first stage that is an expansion.
     Count n_summed(Count n_stages) const { return n_stages - (first_is_expansion ? 1 : 0); }
 
     const bool single, approximate, certified, exact, classifies, varies;
@@ -130,7 +131,7 @@ class Layouts {
     const KernelKind kernel;
     const int degree;
     const Count n_features, n_labels, n_decisions, n_centers, n_all_forms, n_coef_rows, n_own_forms, n_subspace_groups;
-    // Counts that follow from the sizes of sections; each is known after its section has been read.
+    // Counts that follow from section sizes; each is known once its section has been read.
     Count n_varying, n_sv = 0, n_terms = 0, n_check_rows = 0, n_exact_check_rows = 0;
 };
 

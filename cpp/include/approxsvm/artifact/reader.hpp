@@ -1,6 +1,6 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into the artifact
 // is returned; nothing is copied or allocated; and no byte sequence makes the reader read outside [bytes, bytes +
-// n_bytes). Python also opens artifacts with this reader. Python code checks only the labels' data types, which only
+// n_bytes). Python also opens artifacts with this reader; Python code checks only the labels' data types, which only
 // Python uses.
 #ifndef APPROXSVM_ARTIFACT_READER_HPP
 #define APPROXSVM_ARTIFACT_READER_HPP
@@ -25,15 +25,15 @@ template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault);
 
-// Records the parts that the model needs, and rejects the model if the program's list lacks one of these parts.
+// Records the parts needed by the model, and rejects it if the program's list lacks one of them.
 template <Parts parts>
 APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// Checks an expansion in the coordinates of a subspace. The expansion is a complete artifact: a regression with one
-// center at the origin.
+// Checks an expansion in a subspace's coordinates. It is a complete artifact: a regression with one center at the
+// origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -61,7 +61,7 @@ APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes
     return center.status();
 }
 
-// Reads the sections that are arrays, and checks the relations between their numbers.
+// Reads the array sections, and checks the relations between their elements.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Layouts layouts(model, sections);
@@ -79,7 +79,7 @@ APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView
     return parser.parse(model.n_sv, model.n_features, model.packed);
 }
 
-// Checks the relations between numbers of a section, and the artifact in the section "subspace_expansion".
+// Checks the relations between elements of a section, and the artifact in the section "subspace_expansion".
 template <Parts parts>
 APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, rbf)) {
@@ -98,7 +98,7 @@ APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, Model
     return status;
 }
 
-// Reads the section "outputs", which describes how to compute outputs from values.
+// Reads the section "outputs", which specifies how outputs are computed from values.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                               ArtifactFault* fault) {
@@ -110,7 +110,7 @@ APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, cons
     return status;
 }
 
-// Reads the sections that describe how to map raw rows to the model's rows.
+// Reads the section that specifies how raw rows are mapped to model rows.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
@@ -124,7 +124,7 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
                                          : status;
 }
 
-// Reads all sections of a model that is not an ensemble.
+// Reads all sections of a non-ensemble model.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Status status = note_parts<parts>(model, rules_of(model).part);
@@ -149,7 +149,8 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
 
 // --- members of an ensemble
 
-// Calls visit(member) for one member after another while visit() returns ok. The members must have been validated.
+// Calls visit(member) for one member after another until visit() does not return ok. The members must have been
+// validated.
 template <class Visit>
 inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     const unsigned char* bytes = ensemble.members;
@@ -164,7 +165,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Checks a member of an ensemble, and counts its columns.
+// Checks an ensemble member, and counts its columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_columns, ArtifactFault* fault) {
@@ -178,8 +179,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
     const bool classifies = member.task == Task::classification, has_labels = is_of_targets(ensemble);
-    // Only classifiers vote. The values of a regression may be columns of any ensemble, and the sign of a value gives
-    // one of two labels.
+    // Only classifiers vote. The values of a regression may be columns of any ensemble, and a value's sign gives one of
+    // two labels.
     same(field::header_task, number_of(member.task),
          ensemble.task != Task::classification            ? equal_to(number_of(Task::regression))
          : ensemble.combination.columns == Columns::votes ? equal_to(number_of(Task::classification))
@@ -189,7 +190,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     if (same.status() != Status::ok || (classifies && has_labels && !labels_are_among(labels, member, ensemble)))
         return Status::bad_labels;
     n_columns += n_columns_of(ensemble, member);
-    // A member has probabilities, or else scores of several labels; scores cannot be averaged.
+    // A member has probabilities or else, with more than two labels, scores; scores cannot be averaged.
     const bool has_scores = member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none &&
                             ensemble.outputs.probability != ProbabilityKind::members_mean;
     if (classifies && ensemble.combination.columns == Columns::numbers && !has_scores &&
@@ -199,8 +200,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     return outputs.status();
 }
 
-// Returns the number of members, computed from the sizes in their headers, which have not been checked; 0 if the sizes
-// are wrong.
+// Returns the number of members, computed from the unchecked sizes in their headers; 0 if these are wrong.
 APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
     std::size_t n = 0;
     for (std::size_t at = 0; at < n_bytes; ++n) {
@@ -213,7 +213,7 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
 }
 
 // Reads the members and the section that combines them. The members are consecutive complete artifacts; none is an
-// ensemble, and all take the same raw columns.
+// ensemble, and all have the same raw columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Status status = read_combination(sections, model, fault);
@@ -266,7 +266,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Checks all bytes after the header's checksum. The bytes are one complete artifact.
+// Checks all bytes after the header's checksum, which are one complete artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -290,8 +290,8 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     return status;
 }
 
-// Validates an artifact and describes it. If `fault` is not null, a fault is stored there. The memory at `bytes` must
-// remain valid and unchanged while `model` is used. After Status::left_out, model.needed contains the needed parts.
+// Validates an artifact and describes it. If `fault` is not null, a fault is stored in it. The memory at `bytes` must
+// remain valid and unchanged while `model` is used. After Status::left_out, model.needed contains the parts needed.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model,
                                            ArtifactFault* fault = nullptr) {
@@ -304,7 +304,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// Returns the next 64-bit random number of the generator SplitMix64 (Steele, Lea and Flood).
+// Returns the next 64-bit random number from the generator SplitMix64 (Steele, Lea and Flood).
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -312,7 +312,7 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
     return x ^ (x >> 31);
 }
 
-// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128 in
+// Computes check row k as defined by the format: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128 in
 // float32.
 inline void make_check_row(const ModelView& model, const float* center, const CheckRecord* records, std::size_t k,
                            float* row) {
@@ -324,8 +324,8 @@ inline void make_check_row(const ModelView& model, const float* center, const Ch
     }
 }
 
-// Check row k of n_rows belongs to one center and one decision function; the rows are distributed over all pairs of a
-// center and a function.
+// The index of the center, or of the decision function, tested by check row k of n_rows; the rows are distributed
+// evenly over all n_all of them.
 constexpr std::size_t check_row_position(std::size_t n_all, std::size_t k, std::size_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }

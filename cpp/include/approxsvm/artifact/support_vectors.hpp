@@ -1,4 +1,4 @@
-// Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): in narrow number types, dense or
+// Support vectors as stored in the artifact (models/FORMAT.md, "support_vectors"): in narrow number types, dense or
 // compressed. The reader returns their exact values, one vector at a time.
 #ifndef APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
 #define APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Reads an unsigned number of 1, 2 or 4 bytes.
+// Reads an unsigned integer of 1, 2 or 4 bytes.
 APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size_t width, std::size_t i) {
     switch (width) {
         case 1:
@@ -20,7 +20,7 @@ APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size
     }
 }
 
-// Returns stored value i of the section.
+// Returns the section's stored value i.
 APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i) {
     switch (packed.value_kind) {
         case 0:
@@ -46,7 +46,7 @@ class SupportVectorReader {
     explicit SupportVectorReader(const ModelView& model)
         : packed_(model.packed), n_features_(model.n_features), next_vector_(0), next_value_(0) {}
 
-    // Writes the next support vector as n_features float64 numbers.
+    // Writes the next support vector as n_features doubles.
     void next(double* vector) {
         if (!packed_.compressed) {
             for (std::size_t j = 0; j < n_features_; ++j) vector[j] = packed_value(packed_, next_value_++);
@@ -57,7 +57,7 @@ class SupportVectorReader {
     }
 
     // Calls visit(feature, value) for each stored value of the next compressed support vector. The stored features are
-    // all features that may differ from the reference, in ascending order.
+    // all those that may differ from the reference, in ascending order.
     template <class Visit>
     void next_stored(const Visit& visit) {
         for (std::size_t left = read_unsigned(packed_.counts, packed_.index_bytes, next_vector_++); left > 0; --left) {
@@ -124,7 +124,7 @@ class PackedVectorsParser {
 
     // Reads the next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
-        // With more numbers, the size in bytes might exceed 64 bits.
+        // With a larger count, the size in bytes might exceed 64 bits.
         if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));
         array = bytes_ + offset_;
         const std::uint64_t end = offset_ + count * width, padded = (end + 7) / 8 * 8;

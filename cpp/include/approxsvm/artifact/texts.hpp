@@ -1,4 +1,4 @@
-// The strings of an artifact, and labels of any kind.
+// An artifact's strings, and its labels of any kind.
 #ifndef APPROXSVM_ARTIFACT_TEXTS_HPP
 #define APPROXSVM_ARTIFACT_TEXTS_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the position of the first byte that is not part of a valid UTF-8 character; n if the string is valid.
+// Returns the index of the first byte that is not part of a valid UTF-8 character; n if the string is valid.
 inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     std::size_t i = 0;
     while (i < n) {
@@ -40,7 +40,7 @@ APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, s
                                       first + length);
 }
 
-// Checks a list of n strings, which consists of n lengths as uint32 and then the UTF-8 bytes.
+// Checks a list of n strings: n lengths as uint32, then the UTF-8 bytes.
 APPROXSVM_COLD inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
     if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
     std::size_t used = 4 * n;
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// Returns the number by which a fault identifies a label: a numeric label itself, or the position of a string.
+// Returns the number that identifies a label in a fault: a numeric label itself, or the index of a string.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:
@@ -96,7 +96,7 @@ inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     }
 }
 
-// Checks that no two labels are equal. The list must be readable. Every pair is compared, because lists are short.
+// Checks that no two labels are equal. The list must be readable. All pairs are compared, because lists are short.
 APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
     const std::size_t n = model.n_labels;
@@ -117,7 +117,7 @@ APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& mo
     return check.status() == Status::ok;
 }
 
-// Reads labels, names of raw columns, the plan, and data for programs that turn documents into rows.
+// Reads labels and raw column names; checks that the plans, vectorizers and dtypes are UTF-8.
 APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
                                                    ArtifactFault* fault) {
     const Section& section = sections[section::labels];
@@ -149,8 +149,8 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     return Status::ok;
 }
 
-// Returns the position of a member's label k among the ensemble's labels, which have the same type; the number of
-// labels if the ensemble does not have this label.
+// Returns the index of a member's label k among the ensemble's labels, which have the same type; the number of labels
+// if the ensemble does not have it.
 inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
     const bool by_text = member.label_kind == LabelKind::text;
     const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};
@@ -162,7 +162,7 @@ inline std::size_t position_in(const ModelView& ensemble, const ModelView& membe
     return at;
 }
 
-// Whether the ensemble has all labels of a member that predicts one of the ensemble's targets.
+// Returns whether the ensemble has all labels of a member that predicts one of its targets.
 APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
         return false;

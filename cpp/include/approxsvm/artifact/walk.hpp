@@ -1,4 +1,4 @@
-// Reads the numbers and arrays of a section in order, and checks each number.
+// Reads the numbers and arrays of a section in order, checking each number.
 #ifndef APPROXSVM_ARTIFACT_WALK_HPP
 #define APPROXSVM_ARTIFACT_WALK_HPP
 
@@ -7,8 +7,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A count or size that a file declares, in 64 bits on every machine. Sums and products saturate at `most`, which
-// exceeds any memory, so that they never wrap around before the comparison with the actual size.
+// A count or size declared by a file, in 64 bits on every machine. Sums and products saturate at `most`, which exceeds
+// any memory, so they never wrap around before they are compared with the actual size.
 class Count {
   public:
     static constexpr std::uint64_t most = std::uint64_t{1} << 60;
@@ -37,7 +37,7 @@ constexpr StoredNumber stored(Count n) {
     return StoredNumber(n.n());
 }
 
-// Constraints on the numbers of arrays.
+// Constraints on the elements of arrays.
 inline Expected below(Count n) {
     return from_to(0, n - 1);
 }
@@ -47,20 +47,20 @@ inline Expected ascending(Count low, Count high) {
 constexpr Expected within(double most) {
     return from_to(-most, most);
 }
-// The range of coefficients that can be added up in float32.
+// The range of coefficients that can be summed in float32.
 constexpr Expected summable = {Rule::zero_or_modulus, stored(least_coefficient), stored(most_coefficient)};
 
-// After the first fault, all checks fail. Invalid integers give Status::bad_section, and invalid real numbers give
+// After the first fault, all checks fail. Invalid integers give Status::bad_section, and invalid real numbers
 // Status::bad_coefficient.
 class Walk {
   public:
     Walk(const SectionTable& sections, ArtifactFault* fault) : sections_(&sections), fault_(fault) {}
-    // Reads bytes that have been validated, without further checks.
+    // Reads validated bytes, without further checks.
     explicit Walk(const unsigned char* bytes) : is_trusted_(true), bytes_(bytes), n_bytes_(Count::most) {}
 
     Status status() const { return check_.status(); }
 
-    // Begins a section; returns false if the section is absent or a fault has occurred.
+    // Begins a section; returns false if it is absent or a fault has occurred.
     bool begin(section::Id id) {
         if (status() != Status::ok || !sections_->at(id)) return false;
         check_ = Check(fault_, id, Status::bad_section);
@@ -112,7 +112,7 @@ class Walk {
         if (!is_trusted_) check_.as(Status::bad_section)(field, total, expected, index_);
         return static_cast<std::size_t>(total);
     }
-    // Returns the size of the section divided by `bytes_of_each`.
+    // Returns the section's size divided by `bytes_of_each`.
     std::size_t measure(Count bytes_of_each, Count low, Count high) {
         const Expected limits =
             high.n() < Count::most ? from_to(low * bytes_of_each, high * bytes_of_each) : at_least(low * bytes_of_each);
@@ -125,7 +125,7 @@ class Walk {
         if (take((multiple - at_ % multiple) % multiple, 1) && !is_trusted_)
             check_.as(Status::bad_section).zeros(bytes_, first, at_);
     }
-    // Begins repeated groups, which start at the current position; returns the number of groups.
+    // Begins repeated groups, which start at the current position; returns their number.
     template <class Start>
     std::size_t groups(const Start*& start, Count count) {
         start = count.n() > 0 ? reinterpret_cast<const Start*>(bytes_ + at_) : nullptr;

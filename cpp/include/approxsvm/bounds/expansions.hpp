@@ -1,4 +1,4 @@
-// Bounds of expansions that are not in the table of certificate.hpp.
+// Bounds for expansions that are not in the table of certificate.hpp.
 #ifndef APPROXSVM_BOUNDS_EXPANSIONS_HPP
 #define APPROXSVM_BOUNDS_EXPANSIONS_HPP
 
@@ -8,8 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bounds the sum of the degrees from 3 up to the remainder: exp(-s/2) sqrt(v'G v) times the square root of sum_k
-// 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
+// Bounds the sum of the parts from degree 3 up to the remainder: exp(-s/2) sqrt(v'G v) times the square root of sum_k
+// 2^(k-3) s^(k-1) / k!, where v = sqrt(2 gamma) (z - center) and ||v||^2 = s.
 inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
     const double widen = s_error(model.n_features);
     const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);

@@ -1,4 +1,4 @@
-// Bounds on the rounding errors of kernel sums: in the exact engines, and over lists of support vectors.
+// Bounds on the rounding errors of kernel sums, in the exact engines and over lists of support vectors.
 #ifndef APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 #define APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 
@@ -9,14 +9,14 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // An exact engine in one precision, and the distance of its support vectors from the model's. In addition to a_i K_i,
-// the engine sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of
+// the engine sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, where |a_i| is the maximum over
 // several functions.
 template <class Real>
 struct Engine {
     KernelSums<Real> sums;
-    double typical_half_sq_norm;  // a typical h_i = gamma ||x_i - center||^2 of the support vectors
-    // bounds on the effect of rounding the support vectors to Real: (n_decisions,), or (n_classes,), of which a pair
-    // adds two
+    double typical_half_sq_norm;  // a typical value of h_i = gamma ||x_i - center||^2 for the support vectors
+    // bounds on the effect of rounding the support vectors to Real: of shape (n_decisions,), or (n_classes,) if a pair
+    // adds two of them
     const double* narrowing_errors;
 };
 
@@ -25,9 +25,9 @@ struct Engine {
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// An upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the
-// squared norm of a support vector, which may have many more non-zeros. Norms are computed in float64, so the error of
-// norms is negligible in a float32 engine.
+// An upper bound on the summation depth of an inner product with a row of n_terms nonzero coordinates, and of a support
+// vector's squared norm, which may have many more nonzeros. Norms are computed in float64, so their error is negligible
+// in a float32 engine.
 template <class Real>
 inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
@@ -40,17 +40,17 @@ inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_te
     return of_norm > depth ? of_norm : depth;
 }
 
-// Bounds the rounding error of an exact engine's sum at a row with n_terms non-zero coordinates and h = gamma ||z -
+// Bounds the rounding error of an exact engine's sum for a row with n_terms nonzero coordinates and h = gamma ||z -
 // center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
 //
-// The argument of exp for support vector i has the error d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (depth + 8)
-// (h_i + h). While d_i <= 2^-5, the kernel value has a relative error of at most 1.05 (2.125 d_i + 6.1 u). The sum of
-// these errors, each times |a_i| K_i, is at most 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i|
-// K_i and H = sum |a_i| h_i K_i. The engine computes Q = t S + H, where t is a typical h_i, so that S <= Q / t and H +
+// The argument of exp for support vector i has an error of at most d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u
+// (depth + 8) (h_i + h). While d_i <= 2^-5, the kernel value has a relative error of at most 1.05 (2.125 d_i + 6.1 u).
+// These errors, each times |a_i| K_i, sum to at most 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S), where S = sum
+// |a_i| K_i and H = sum |a_i| h_i K_i. The engine computes Q = t S + H, where t is a typical h_i, so S <= Q / t and H +
 // h S <= max(1, h / t) Q.
 struct RowRounding {
     double of_reached, most_reached, row_share, of_all_moduli;
-    double underflow;  // all numbers are infinite if there is no bound
+    double underflow;  // all members are infinite if there is no bound
 };
 template <class Real>
 class EngineBound {
@@ -69,14 +69,14 @@ class EngineBound {
         constexpr double u = unit_of<Real>;
         const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
-        // Rounding moves the row by at most u times its distance from the center, and changes f by at most sqrt(2 gamma
-        // / e) A1 times this movement.
+        // Rounding moves the row by at most u times its distance from the center, which changes f by at most sqrt(2
+        // gamma / e) A1 times the distance moved.
         const double moved = 1.01 * 0.61 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
         return {1.05 * 4.25 * per_reach, furthest_ + half_sq_norm, half_sq_norm > t_ ? half_sq_norm * inverse_t_ : 1.0,
                 moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
     }
 
-    // Returns the bound on the error of one function's sum. The argument weighted_moduli is Q.
+    // Returns the bound on the error of one function's sum; weighted_moduli is Q.
     APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
                                const DecisionNumbers& decision) const {
         const double a1 = decision.sum_moduli;
@@ -102,25 +102,25 @@ struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
-// The largest difference, in units of 1 / sqrt(gamma), between the distances of a support vector and of the row from
-// the center; for support vectors farther away, this difference is used.
+// Maximum excess, in units of 1 / sqrt(gamma), of a support vector's distance from the center over the row's; support
+// vectors farther away are treated separately.
 constexpr double far_beyond = 4.0;
 
-// Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
-// distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound derives, the argument
-// of exp has the error d_i = p (r_i + r)^2 with p = u (depth + 8), and K_i has the relative error 1.05 (2.125 d_i + 6.1
-// u).
+// Rounding errors of float32 kernel values and sums (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
+// distances of the row and of support vector i from the center in units of 1 / sqrt(gamma). By the derivation at
+// EngineBound, the argument of exp has an error of at most d_i = p (r_i + r)^2, where p = u (depth + 8), and K_i has a
+// relative error of at most 1.05 (2.125 d_i + 6.1 u).
 //
 // Up to r_i = r + g, g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest support
-// vector; this value is the factor of the sum of absolute values. For larger r_i = r + g + t, K_i <= exp(-(g + t)^2) is
-// tiny, and so is the rest of the error,
+// vector; that value multiplies the sum of absolute values. For larger r_i = r + g + t, K_i <= exp(-(g + t)^2) is tiny,
+// and so is the rest of the error,
 //     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
 //         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
-// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Because d_i <= 2^-5, rounding of the norms
-// changes g by less than 2^-12, and the rest of the error by less than a hundredth.
+// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Because d_i <= 2^-5, rounding the norms changes g
+// by less than 2^-12, and the rest of the error by less than a hundredth.
 //
-// The sums add listed_depth roundings in float32; the effect of underflow is below 2^-60 of each coefficient. Infinite
-// if the cancellation in a distance may be harmful.
+// The sums add listed_depth roundings in float32; underflow has an effect of less than 2^-60 of each coefficient.
+// Infinite if the cancellation in a distance may be harmful.
 APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);

@@ -8,9 +8,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The part of the bounds that depends only on the row, for all functions.
+// The part of the bounds that depends only on the row and applies to all functions.
 struct ResidualOfRow {
-    bool is_known;       // whether there is a bound
+    bool is_known;       // true if there is a bound
     double gaussian;     // exp(-gamma ||residual||^2), as computed
     double widened;      // upper bound on the exact exp(-gamma ||residual||^2)
     double of_value;     // relative error of the product with `gaussian`
@@ -19,15 +19,15 @@ struct ResidualOfRow {
     const float* table;  // the table row of the residual's cell
 };
 
-// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, the part of half_s within the subspace, is
-// computed from the coordinates.
+// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, the part within the subspace, is computed
+// from the coordinates.
 //
 // Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times the errors of
-// the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W
-// moved, because the function on the subspace has no larger norm than the whole function. This movement also changes
+// the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W *
+// moved, because the norm of the function on the subspace is at most the whole function's. This movement also changes
 // half_s_in, in addition to the rounding of its sum. The exact gamma ||residual||^2 differs from the computed one by at
-// most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times their values at the end of
-// the cell.
+// most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times their values at the cell's
+// right endpoint.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
     const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,
@@ -51,7 +51,7 @@ inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* tabl
     return row;
 }
 
-// Bounds the difference between `gaussian` times a computed value and the function without its intercept. `error`
+// Bounds the error of `gaussian` * value as an approximation of the decision function without its intercept. `error`
 // bounds the difference between the value and the function on the subspace at the computed coordinates.
 inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double modulus, double error) {
     if (!row.is_known) return infinity;

@@ -3,12 +3,12 @@
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
 // as computed by a linear model on random Fourier features. Several functions share their cosines. An engine computes
-// the sums in Real = float or double, for a block of rows, a single row or sparse rows. The engine computes inner
-// products first, with the panels of vectors.hpp; the sums of c_j cos are float64. Angles are in turns: the engine
-// stores w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
+// the sums in Real = float or double, for a block of rows, a single row or sparse rows. It computes inner products
+// first, with the panels of vectors.hpp; the sums of c_j cos are float64. Angles are in turns: the engine stores w_j =
+// omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
 //
-// Rounding errors, with u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The error of the angle t_j = w_j.z +
-// p_j is at most
+// Rounding errors, where u is the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The error of the angle t_j =
+// w_j.z + p_j is at most
 //
 //     u W_j N              w_j, rounded to Real (division by 2 pi: 2 roundings of float64)
 //     u W_j N              z, rounded to Real
@@ -18,12 +18,12 @@
 //     u (W_j N + 1)        the last addition
 //
 // plus the effect of underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. The error of
-// a cosine is 2 pi times the error of its angle, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and
-// A1 = sum |c_j|, the error of the sum is at most
+// a cosine is 2 pi times the error of its angle, plus cosine_error_units. With slope S = sum |c_j| ||omega_j|| and A1 =
+// sum |c_j|, the error of the sum is at most
 //
 //     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
-// plus (n + 8) u64 A1 for adding up the terms. Moving a row by e changes f by at most e S, and by at most 2 A1.
+// plus (n + 8) u64 A1 for summing the terms. Moving a row by e changes f by at most e S, and by at most 2 A1.
 #ifndef APPROXSVM_EXACT_COSINE_SUMS_HPP
 #define APPROXSVM_EXACT_COSINE_SUMS_HPP
 
@@ -78,7 +78,7 @@ struct CosinePieces {
 template <class Real>
 APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view,
                                                       unsigned char* memory, Real* phases, double* vector) {
-    constexpr double one = 1.0;  // half_theta; then the engine's half_sq_norm is ||z||^2
+    constexpr double one = 1.0;  // half_theta; the engine's half_sq_norm is then ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;
     KernelSumsWriter<Real> writer(memory, {nullptr, view.n_terms, 1, model.n_decisions}, d, one);
@@ -114,8 +114,8 @@ inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     return 1.0001 * (moved < most ? moved : most);
 }
 
-// Bounds the rounding error of an engine's sums at a row with ||z||^2 = sq_norm, as the engine computed it, and n_terms
-// non-zero coordinates. The bound is infinite if the range reduction cannot handle the angles.
+// Bounds the rounding error of an engine's sums for a row with ||z||^2 = sq_norm, as computed by the engine, and
+// n_terms nonzero coordinates. The bound is infinite if the range reduction cannot handle the angles.
 template <class Real>
 class CosineRounding {
   public:
@@ -176,11 +176,11 @@ struct CosineTerm {
 // --- the definition
 
 // Evaluates all functions at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi
-// 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) comes from the
-// cosines and sines of both parts. The errors of the C library's functions are assumed to be within 4 units; with the
-// products and their sum, the error is 20 units. The sum over j is also computed as if in twice the precision. The
-// bounds cover only rounding, and are infinite if an angle overflows float64. `values`, `bounds` and `lost` are
-// (n_decisions,) each.
+// 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is computed from
+// the cosines and sines of both. The errors of the C library's functions are assumed to be at most 4 units; with the
+// products and their sum, the error is at most 20 units. The sum over j is also computed as if in twice the precision.
+// The bounds cover only rounding, and are infinite if an angle overflows float64. `values`, `bounds` and `lost` have
+// the shape (n_decisions,).
 inline void cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z, double* values,
                                   double* bounds, double* lost) {
     const std::size_t d = model.n_features, n_functions = model.n_decisions;
@@ -216,12 +216,12 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
                     0x1p-960 * a1 + 0x1p-1040;
-        // The limit is in turns; products of larger numbers may overflow.
+        // The limit is in turns; products of larger values may overflow.
         if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
     }
 }
 
-// The interface of predict/kernels/sums_of_terms.hpp for a kind whose terms are not kernels at support vectors.
+// The interface of predict/kernels/sums_of_terms.hpp for terms that are not kernel values at support vectors.
 struct CosineTerms {
     using Pieces = CosinePieces;
     using Sums = CosineSums;

@@ -1,5 +1,5 @@
 // Gaussian kernels at support vectors, from inner products. With u = input_scale (z - center), xh_i = input_scale (x_i
-// - center) and theta = 2 gamma / input_scale^2
+// - center) and theta = 2 gamma / input_scale^2,
 //
 //     K(x_i, z) = exp(theta xh_i.u - half_theta ||xh_i||^2 - half_theta ||u||^2),
 //
@@ -14,7 +14,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Sets inner[i] to exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument of exp, which only rounding can
-// cause, is replaced by 0. NaN, which only rows of infinite norm can cause, is replaced by a finite number.
+// cause, is replaced by 0. NaN, which only rows of infinite norm can cause, is replaced by a finite value.
 template <int N, class Register>
 APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
                                        Register nought) {
@@ -24,7 +24,8 @@ APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], con
     exp_nonpositive(inner);
 }
 
-// Computes K for a tile and register v of a block's rows, from inner products; half_sq holds the tile's half_sq_norms.
+// Computes K for a tile and register v of a block's rows, from inner products; half_sq points to the tile's
+// half_sq_norms.
 template <int Registers, class Real>
 APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
                                    const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
@@ -40,7 +41,7 @@ APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
     to_kernel_values(theta, kernel, minus_half_sq_norms, nought);
 }
 
-// Turns inner products into kernel values, in place.
+// Turns inner products into kernel values in place.
 template <int Panels, class Real>
 APPROXSVM_INLINE void panel_kernels(const KernelVectors<Real>& expansion, std::size_t first_panel, Real half_sq_norm,
                                     typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -75,7 +76,7 @@ struct GaussianTerm {
                                  Register (&total)[Panels * panel_registers]) const {
         panel_kernels<Panels>(vectors, first_panel, half_sq_norm, total);
     }
-    // If a row's norm is infinite or overflows Real, the row's kernel sums are exactly 0.
+    // If a row's norm is infinite or overflows Real, its kernel sums are exactly 0.
     APPROXSVM_INLINE void finish(const Real* half_sq_norm, std::size_t n_lanes, std::size_t n_sums,
                                  double* sums) const {
         for (std::size_t r = 0; r < n_lanes; ++r) {

@@ -1,30 +1,29 @@
-// Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share the support
+// Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share support
 // vectors also share the terms, so each term is computed once, in Real = float or double. Terms stay in registers or in
-// the second-level cache; the matrix of all terms of all rows is never stored. Sums are float64.
+// the second-level cache; the matrix of all terms for all rows is never stored. Sums are float64.
 //
-// LIBSVM stores n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
-// vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
+// LIBSVM stores n_classes - 1 coefficients per support vector; in the function for the pair (i, j), i < j, the support
+// vectors of class i use coefficient j - 1, and the ones in class j use coefficient i. With
 //
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
-// the value of the pair is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). The
-// weight of a support vector is the largest |coef[r][s]|, or another number that the caller gives, and is the same in
-// every pair.
+// the pair's value is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). A support
+// vector's weight is its largest |coef[r][s]| or another value given by the caller; it is the same in every pair.
 //
-// The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 per row. One
-// function, or several functions of all support vectors, are treated as one class with one number per function, and
-// M[0]. Each support vector's product is rounded at most once, and the summation depth of a class is at most its number
-// of support vectors.
+// The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes sums, n_classes^2 per row. One function,
+// or several functions of all support vectors, are treated as one class with one sum per function, and M[0]. Each
+// support vector's product is rounded at most once, and the summation depth of a class is at most its number of support
+// vectors.
 //
 // Storage order: panels as in vectors.hpp. Every class starts a new panel, so that a panel belongs to one class.
-// Leading coefficients that are zero for all support vectors of a panel are skipped. Panels are padded with zero
+// Leading coefficients that are zero for all support vectors in a panel are skipped. Panels are padded with zero
 // vectors whose coefficients and weights are zero; kernel values are finite for every row.
 //
 // A term, such as GaussianTerm, computes K from inner products:
 //     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
 //     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows that are out of range
-//     counts_unseen                                whether features unknown to the model contribute to half_sq_norm
+//     counts_unseen                                true if features unknown to the model contribute to half_sq_norm
 #ifndef APPROXSVM_EXACT_KERNEL_SUMS_HPP
 #define APPROXSVM_EXACT_KERNEL_SUMS_HPP
 
@@ -39,19 +38,19 @@ template <class Real>
 struct KernelSums {
     KernelVectors<Real> vectors;  // the support vectors of all classes, one class after another
     std::size_t n_classes;
-    std::size_t n_numbers;                // numbers per class: rows of coefficients and, last, the weights
+    std::size_t n_numbers;                // values per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // class of each panel, (n_panels,), ascending
-    // Index of each panel's first coefficient that is not zero for the whole panel, or of its last number, (n_panels,).
+    // Index of each panel's first coefficient that is not zero for the whole panel, or of its weights, (n_panels,).
     const std::uint32_t* first_of_panel;
     const double* coef;  // coefficients and weights, (n_panels, n_numbers, panel_width)
 
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// The number of support vectors of each class, or of a single class, and the number of coefficients per support vector,
+// The number of support vectors in each class, or in a single class, and the number of coefficients per support vector,
 // including the weight.
 struct ClassSizes {
-    const std::uint32_t* n_sv_of_class;  // number of support vectors of each class; null if there is one class
+    const std::uint32_t* n_sv_of_class;  // number of support vectors in each class; null if there is one class
     std::size_t n_sv_of_one, n_classes, n_numbers;
 
     std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
@@ -79,7 +78,7 @@ struct KernelSumsMemory {
           vectors(n_panels * panel_width<Real>, n_features, n_values, arena) {}
 };
 
-// Size in bytes of the memory into which a KernelSums points.
+// Number of bytes of memory into which a KernelSums points.
 template <class Real>
 inline std::size_t kernel_sums_bytes(const ClassSizes& sizes, std::size_t n_features,
                                      std::size_t n_values = in_panels) {
@@ -89,7 +88,7 @@ inline std::size_t kernel_sums_bytes(const ClassSizes& sizes, std::size_t n_feat
     return counter.bytes_anywhere();
 }
 
-// Fills a KernelSums, one support vector at a time, in kernel_sums_bytes of memory that the caller provides.
+// Fills a KernelSums, one support vector at a time, in kernel_sums_bytes of caller-provided memory.
 template <class Real>
 class KernelSumsWriter {
   public:
@@ -98,11 +97,11 @@ class KernelSumsWriter {
                      std::size_t n_values = in_panels)
         : KernelSumsWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // Counts a value of a feature if support vectors are stored by columns (VectorWriter).
+    // Counts a feature value if support vectors are stored by columns (VectorWriter).
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
-    // Adds the next support vector: xh_i, n_numbers - 1 coefficients that are `stride` numbers apart, and the weight.
+    // Adds the next support vector: xh_i, n_numbers - 1 coefficients that are `stride` elements apart, and the weight.
     // Must be called once per support vector, one class after another.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
@@ -116,7 +115,7 @@ class KernelSumsWriter {
         set_coefficients(next_lane_++, coefficients, stride, weight);
     }
 
-    // Returns the sums, which are complete after all calls of add_support_vector.
+    // Returns the sums, which are complete after all calls to add_support_vector.
     KernelSums<Real> expansion() const {
         KernelSums<Real> result{{n_sv_,
                                  n_features_,
@@ -183,7 +182,7 @@ class KernelSumsWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// Returns max_r |coef[r]|. With this weight, the sums M bound the sum of absolute values of every pair.
+// Returns max_r |coef[r]|. With this weight, the sums M bound, for every pair, the sum of absolute values.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -193,10 +192,10 @@ inline double largest_modulus(const double* coefficients, std::size_t n, std::pt
     return largest;
 }
 
-// --- the sums of a pair
+// --- the sums for a pair
 
-// Return f - intercept of the pair (i, j), i < j, and the weighted sum of this pair, from the sums of a row; `stride`
-// is 1, or the number of lanes of a block.
+// Return f - intercept for the pair (i, j), i < j, and its weighted sum, from a row's sums; `stride` is 1, or the
+// number of lanes in a block.
 APPROXSVM_INLINE double pair_sum(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
                                  std::size_t j) {
     return sums[(i * n_classes + j - 1) * stride] + sums[(j * n_classes + i) * stride];
@@ -208,7 +207,7 @@ APPROXSVM_INLINE double pair_moduli(const double* sums, std::size_t n_classes, s
 
 // --- kernel values
 
-// Returns the lanes [half lanes64, (half + 1) lanes64) of a register of kernel values, in float64.
+// Returns the lanes [half * lanes64, (half + 1) * lanes64) of a register of kernel values, in float64.
 template <int Half>
 APPROXSVM_INLINE f64v widened(f32v kernel) {
     if constexpr (Half == 0) {
@@ -222,7 +221,7 @@ APPROXSVM_INLINE f64v widened(f64v kernel) {
     return kernel;
 }
 
-// Computes N registers of float64 kernel values.
+// Stores N registers of kernel values as float64.
 template <class Real, int N>
 APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kernel)[N], double* out) {
     constexpr int width = lanes_of<Real>;
@@ -242,7 +241,7 @@ APPROXSVM_INLINE double sum_of_lanes(f64v x) {
 
 // --- a block of rows, one SIMD lane per row
 
-// Number of sums that are computed together: their accumulators and the kernel values of a tile must fit in registers.
+// Number of sums computed together: their accumulators and the kernel values of a tile must fit in registers.
 template <class Real>
 constexpr int sums_together = sizeof(Real) == 4 ? (tile_rows == 8 ? 5 : 3) : 5;
 
@@ -269,7 +268,7 @@ APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], con
     }
 }
 
-// Calls add(Number<Sums>, first) for n sums: for groups of Sums sums, then for all remaining sums at once.
+// Calls add(Number<Sums>, first) for n sums: for groups of Sums sums, then for all remaining ones at once.
 template <int Sums, class Add>
 APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add) {
     constexpr std::size_t step = static_cast<std::size_t>(Sums);
@@ -278,7 +277,7 @@ APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add)
 }
 
 // Adds the terms of the tile_rows support vectors at `lane` of a panel to the sums of their class, given the inner
-// products. Numbers is the number of sums of a class, or 0 if this number is not known at compile time.
+// products. Numbers is the number of sums per class, or 0 if it is not known at compile time.
 template <int Numbers, int Registers, class Term, class Real>
 APPROXSVM_INLINE void add_tile(const KernelSums<Real>& sums_of, const Term& term, std::size_t panel, std::size_t lane,
                                const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
@@ -306,8 +305,9 @@ APPROXSVM_INLINE void add_tile(const KernelSums<Real>& sums_of, const Term& term
     }
 }
 
-// Computes the sums of a block of Registers * lanes_of<Real> rows: (n_features, rows), the rows u transposed into
-// lanes; half_sq_norm[r] = half_theta ||u_r||^2. Sum r of class c is sums[(c n_numbers + r) n_lanes + lane].
+// Computes the sums for a block of Registers * lanes_of<Real> rows. The block has the shape (n_features, rows), with
+// rows u transposed into lanes; half_sq_norm[r] = half_theta ||u_r||^2. Sum r of class c is sums[(c n_numbers + r)
+// n_lanes + lane].
 template <int Numbers, int Registers, class Term, class Real>
 inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, const Real* block,
                           const Real* half_sq_norm, double* sums) {
@@ -331,7 +331,7 @@ inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, con
 // --- rows, dense or sparse: one SIMD lane per support vector
 
 // Entries of rows: row r has values[k], starts[r] <= k < starts[r + 1], at the features columns[k], or at all features
-// in order if `columns` is null. A non-null `products` holds the inner products of the only row.
+// in order if `columns` is null. A non-null `products` holds the only row's inner products.
 template <class Real>
 struct RowsOfTerms {
     const Real* values;
@@ -345,11 +345,11 @@ struct RowsOfTerms {
     }
 };
 
-// Number of sparse rows that are multiplied by a group of panels while the group is in cache.
+// Number of sparse rows multiplied by a group of panels while it is in cache.
 constexpr std::size_t sparse_block_rows = 256;
 
-// Computes the sums of one class, (n_rows, Numbers). All rows (n_rows <= sparse_block_rows) are multiplied by a group
-// of panels while the group is in cache.
+// Computes the sums of one class, of shape (n_rows, Numbers). All rows (n_rows <= sparse_block_rows) are multiplied by
+// a group of panels while it is in cache.
 template <int Numbers, class Term, class Real>
 APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_of, const Term& term,
                                                   const RowsOfTerms<Real>& rows, std::size_t n_rows,
@@ -394,26 +394,25 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Number of panels whose float64 kernel values are stored until they are added up. The larger this number, the fewer
-// classes are split; but the kernel values of all sparse rows must stay in the second-level cache.
+// Number of panels whose float64 kernel values are stored until they are summed. The larger it is, the fewer classes
+// are split; but the kernel values of all sparse rows must stay in the second-level cache.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
     return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
 }
 
-// Computes the kernel values of a chunk of panels.
+// Maximum number of kernel values in a chunk of panels.
 template <class Real>
 constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 
-// Number of sparse rows that use the coefficients while they are in registers, and number of sums that are computed
-// together for each row.
+// Number of sparse rows that use the coefficients while these are in registers, and number of sums computed together
+// for each row.
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Computes terms of a row with the support vectors of n_panels panels, in float64. This function is not inlined,
-// because inside the surrounding loops compilers run out of registers for the addresses in the innermost loop (12 %
-// slower at 784 features).
+// Computes a row's terms with the support vectors of n_panels panels, in float64. Not inlined: inside the surrounding
+// loops, compilers run out of registers for the innermost loop's addresses (inlining is 12% slower at 784 features).
 template <class Term, class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelVectors<Real>& vectors, const Term& term,
                                              std::size_t first_panel, std::size_t n_panels, const RowTerms<Real>& row,
@@ -427,7 +426,7 @@ APPROXSVM_NOINLINE inline void chunk_kernels(const KernelVectors<Real>& vectors,
 }
 
 // Multiplies n_panels panels of kernel values by the coefficients of Sums functions, and adds the products to the sums
-// of Rows rows. The kernel values of row r start at kernel + r chunk_lanes, and the sums of row r at sums + r n_sums.
+// for Rows rows. The kernel values of row r start at kernel + r * chunk_lanes, and its sums at sums + r * n_sums.
 template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
@@ -455,22 +454,22 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
-// Adds the products for n_numbers functions to the sums. If first_of_panel is given, function f skips the panels whose
-// first number is greater than f.
+// Adds the products for n_numbers functions to the sums. If first_of_panel is given, each group of functions skips the
+// last panels whose first nonzero coefficient lies beyond the group.
 template <int Rows, class Real>
 APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
                                                   std::size_t n_numbers, const std::uint32_t* first_of_panel,
                                                   double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
     for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-        std::size_t last = n_panels;  // coefficients of classes against the rest form a triangle
+        std::size_t last = n_panels;  // one-vs-rest coefficients form a triangle
         while (first_of_panel && last > 0 && first_of_panel[last - 1] >= first + n.value) --last;
         add_panel_sums<n.value, Rows, Real>(kernel, last, coef + first * width, n_numbers * width, sums + first,
                                             n_sums);
     });
 }
 
-// Adds the terms of a chunk's support vectors to the sums of Rows rows, (Rows, n_classes, n_numbers), given the kernel
+// Adds the terms of a chunk's support vectors to the sums for Rows rows, (Rows, n_classes, n_numbers), given the kernel
 // values, (Rows, chunk_lanes).
 template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const KernelSums<Real>& expansion, std::size_t first_panel, std::size_t n_panels,
@@ -488,7 +487,7 @@ APPROXSVM_INLINE void add_chunk_sums(const KernelSums<Real>& expansion, std::siz
     }
 }
 
-// Computes the sums, (n_rows, n_classes, n_numbers), of n_rows rows, a multiple of Rows.
+// Computes the sums, of shape (n_rows, n_classes, n_numbers), for n_rows rows, where n_rows is a multiple of Rows.
 template <int Rows, class Term, class Real>
 APPROXSVM_NOINLINE inline void sums_of_rows(const KernelSums<Real>& sums_of, const Term& term,
                                             const RowsOfTerms<Real>& rows, std::size_t n_rows, const Real* half_sq_norm,
@@ -514,8 +513,8 @@ APPROXSVM_NOINLINE inline void sums_of_rows(const KernelSums<Real>& sums_of, con
 
 // --- the interface of predict/stages/engine.hpp
 
-// Evaluates the sums of all functions or classes. Numbers is the number of sums of the only class, or 0 for any number
-// of classes and sums.
+// Evaluates the sums for all functions or classes. Numbers is the number of sums for the only class, or 0 for any
+// number of classes and sums.
 template <class Term, int Numbers>
 struct TermSums {
     using Real = typename Term::Real;
@@ -523,7 +522,7 @@ struct TermSums {
 
     const KernelSums<Real>& sums_of;
     const Term term;
-    Real* const products;  // space for a row's inner products with all lanes, if vectors are stored by columns
+    Real* const products;  // space for one row's inner products with all lanes, if vectors are stored by columns
     const KernelVectors<Real>& vectors = sums_of.vectors;
     std::size_t n_sums() const { return Numbers > 0 ? std::size_t{Numbers} : sums_of.n_sums(); }
 
@@ -536,7 +535,7 @@ struct TermSums {
         of_rows({u, starts, nullptr, nullptr}, 1, &half_sq_norm, sums);
     }
     // Row r has the entries values[k] (u = input_scale z, so the center is 0) in the columns columns[k] in [0,
-    // n_features), starts[r] <= k < starts[r + 1]. The work is proportional to the non-zeros.
+    // n_features), starts[r] <= k < starts[r + 1]. The work is proportional to the number of nonzeros.
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         const bool by_columns = vectors.columns.n_lanes > 0;

@@ -1,5 +1,5 @@
-// Kinds of kernels that are not Gaussian, each with its parts; the first part of a kind is its evaluator. If an
-// evaluator needs no layout, its kind has no parts, and lay_out_as() returns null.
+// Kinds of kernels, as types; `Pieces` is the memory for a kind's layout. Gaussian kernels need no layout here, so
+// lay_out_as() returns null for them.
 #ifndef APPROXSVM_EXACT_KINDS_HPP
 #define APPROXSVM_EXACT_KINDS_HPP
 
@@ -14,7 +14,7 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// Calls call(kind) for the model's kind, if the program's parts include this kind.
+// Calls call(kind) for the model's kind, if it is among the program's parts.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
     constexpr Parts listed = parts & (rbf | polynomials | cosines);
@@ -39,7 +39,7 @@ inline const void* lay_out_as(GaussianKernels, const ModelView&, Arena&, bool) {
     return nullptr;
 }
 
-// Takes memory from the arena and, unless the arena only counts, fills this memory. Does nothing for a Gaussian kernel.
+// Takes memory from the arena and, unless the arena only counts, fills it. Does nothing for a Gaussian kernel.
 template <Parts parts>
 inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_counts) {
     return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, arena, only_counts); });

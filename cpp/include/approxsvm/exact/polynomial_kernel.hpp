@@ -4,9 +4,9 @@
 //
 // and the sigmoid kernel, K_i = tanh(b_i), which uses the same engine and has degree 0.
 //
-// The engine computes this sum in float64 for dense and sparse rows. Inner products come first (products.hpp), then the
-// sums of all pairs of classes at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole sum as a
-// quadratic form (expansion/form.hpp).
+// The engine computes this sum in float64 for dense and sparse rows: inner products first (products.hpp), then the sums
+// for all class pairs at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole sum as a quadratic
+// form (expansion/form.hpp).
 #ifndef APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 #define APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 
@@ -33,9 +33,9 @@ inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
 }
 
-// --- bounds of sums over support vectors
+// --- bounds for sums over support vectors
 
-// The polynomial M of program/terms.h, with t_i = b_i.
+// The polynomial M of program/terms.h, where t_i = b_i.
 struct PolynomialMoments {
     int power;     // power p; 0 for a sigmoid kernel
     double coef0;  // |coef0|
@@ -46,20 +46,20 @@ struct PolynomialMoments {
     static std::size_t n_moments(int power) { return static_cast<std::size_t>(approxsvm_moduli_degree(power)) + 1; }
 };
 
-// The number of roundings in b_i, and the largest effect of underflow, in units of 2^-1000.
+// The number of roundings in b_i, and the maximum effect of underflow, in units of 2^-1000.
 struct ProductDepth {
     double roundings;
     double underflow;
 };
 
-// Bounds the error of a sum over all support vectors at a row of this norm. The distance from the row to the exact row
-// is at most row_error, and the norm of the exact row is not larger.
+// Bounds the error of a sum over all support vectors at a row of this norm. The row differs from the exact row by at
+// most row_error, and the exact row's norm is not larger.
 //
-// The error of b_i is u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
-// x_i. Underflow adds less than u 2^-1000 (1 + ||z||), or |gamma| times this amount if the multiplication by gamma
-// comes last; underflow is treated as one more rounding, and B_i is increased accordingly. A power takes p - 1
-// roundings, and tanh has the error tanh_error_units. Each product with a_i goes through at most n_sv + 16 additions
-// and roundings. The coefficients themselves have the relative error coef_error.
+// The error of b_i is at most u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding
+// of gamma x_i. Underflow adds less than u 2^-1000 (1 + ||z||), or |gamma| times this if the multiplication by gamma
+// comes last; it is treated as one more rounding, and B_i is increased accordingly. A power takes p - 1 roundings, and
+// tanh has an error of at most tanh_error_units. Each product with a_i passes through at most n_sv + 16 additions and
+// roundings. The coefficients themselves have a relative error of at most coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
                                const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
@@ -86,14 +86,14 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 struct PolynomialKernel {
     PolynomialMoments moments;
     const FormNorms* form_norms;  // norms of each quadratic form, (n_decisions,), if any
-    KernelSums<double> engine;    // engine in mode exact; a single class unless there are pairs of classes
+    KernelSums<double> engine;    // engine in "exact" mode; a single class unless there are class pairs
     double coef0;
     int degree;
     // A row is rejected if its norm exceeds most_norm or, if there is only a form, its bound exceeds most_bound. In the
     // source, a term or a sum of terms may then overflow, although the function itself does not.
     double most_norm = infinity, most_bound = infinity;
 
-    // Returns an upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates. If
+    // Returns an upper bound on the summation depth of an inner product with a row of n_terms nonzero coordinates. If
     // support vectors are stored by columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.vectors.columns.max_values, in_common = n_terms < most ? n_terms : most;
@@ -105,7 +105,7 @@ struct PolynomialKernel {
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }
-// Whether only the non-zeros of support vectors are stored, and whether the engine stores them by columns.
+// Return whether only support vectors' nonzeros are stored, and whether the engine stores them by columns.
 inline bool has_sparse_products(const ModelView& view) {
     return view.packed.compressed && !view.packed.reference;
 }
@@ -113,8 +113,8 @@ inline bool products_by_columns(const ModelView& view) {
     return has_polynomial_engine(view) && has_sparse_products(view) &&
            are_few(view.packed.n_values, view.n_sv, view.n_features);
 }
-// The weights of pairs of classes are zero. In other models, all functions belong to one class; the coefficients of the
-// last function are stored as weights.
+// Weights for class pairs are zero. In other models, all functions belong to one class; the last function's
+// coefficients are stored as weights.
 inline ClassSizes sizes_of_classes(const ModelView& view) {
     return {view.class_counts, 0, view.n_labels, view.n_labels};
 }
@@ -132,7 +132,7 @@ inline std::size_t polynomial_engine_bytes(const ModelView& view) {
 struct PolynomialPieces {
     PolynomialKernel* prepared;
     double *moments, *vector;
-    std::uint32_t* features;  // features of the values of `vector`
+    std::uint32_t* features;  // features of the elements of `vector`
     FormNorms* form_norms;
     unsigned char* engine;
 
@@ -147,7 +147,7 @@ struct PolynomialPieces {
     }
 };
 
-// Reads the support vectors in order; only their non-zeros if only non-zeros are stored.
+// Reads the support vectors in order; only their nonzeros if only these are stored.
 class ProductVectors {
   public:
     ProductVectors(const ModelView& view, const PolynomialPieces& pieces)
@@ -157,7 +157,7 @@ class ProductVectors {
           is_sparse_(has_sparse_products(view)),
           reader_(view) {}
 
-    // Returns the next support vector, multiplied by gamma, in pieces.vector.
+    // Returns the next support vector times gamma, in pieces.vector.
     APPROXSVM_NOINLINE Coordinates next(double gamma) {
         std::size_t n = 0;
         if (is_sparse_) {
@@ -237,7 +237,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 
 // Lays out the support vectors, multiplied by gamma.
 APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
-    constexpr double one = 1.0;  // half_theta; then the engine's half_sq_norm is ||z||^2
+    constexpr double one = 1.0;  // half_theta; the engine's half_sq_norm is then ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     const bool by_columns = products_by_columns(view);
     KernelSumsWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
@@ -255,8 +255,8 @@ APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, c
     return writer.expansion();
 }
 
-// Returns the largest norm of a row at which no operation of the source can overflow: neither an inner product x_i.z
-// nor a kernel value K_i, nor a sum of products a_i K_i in any order.
+// Returns the largest row norm for which no operation in the source can overflow: neither an inner product x_i.z nor a
+// kernel value K_i, nor a sum of products a_i K_i in any order.
 APPROXSVM_COLD inline double norm_without_overflow(const ModelView& view, const PolynomialMoments& kernel) {
     double a1 = 1.0;
     for (std::size_t k = 0; k < view.n_decisions; ++k) {
@@ -287,9 +287,9 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
     kernel.form_norms = pieces.form_norms;
 }
 
-// --- evaluation of the quadratic form at a row
+// --- evaluating the quadratic form at a row
 
-// Returns sum_j a_j z_j, with features distributed to the lanes in turn.
+// Returns sum_j a_j z_j, distributing features to the lanes in turn.
 APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::size_t n) {
     constexpr std::size_t width = lanes64, step = 4 * width;
     f64v sum[4] = {zero64(), zero64(), zero64(), zero64()};
@@ -304,10 +304,10 @@ APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::siz
     return total;
 }
 
-// Returns sum_{i <= j} triangle_ij z_i z_j, with one lane per matrix row of a panel, like quadratic_row of
+// Returns sum_{i <= j} triangle_ij z_i z_j, with one lane per matrix row of a panel, like quadratic_row in
 // expansion/quadratic.hpp but in float64.
 inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
-    // Eight ones, then zeros: a window of this array masks entries that belong to the next column of the triangle.
+    // Eight ones, then zeros: a window of this array masks entries of the triangle's next column.
     alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
     constexpr std::size_t width = lanes64, n_registers = panel_rows / width;
     f64v total[n_registers];
@@ -354,13 +354,13 @@ inline double quadratic_row(const double* triangle, std::size_t n, const double*
     return result;
 }
 
-// Returns linear.z + sum triangle_ij z_i z_j of a row.
+// Returns linear.z + sum triangle_ij z_i z_j for a row.
 inline double form_row(const PolynomialForm& form, std::size_t n_features, const double* z) {
     const double linear = inner_product(form.linear, z, n_features);
     return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
 }
 
-// Computes the quadratic form from a row's non-zeros.
+// Computes the quadratic form from a row's nonzeros.
 inline double form_sparse(const PolynomialForm& form, std::size_t n_features, const double* values,
                           const std::int32_t* columns, std::size_t n_nonzero) {
     double total = 0.0;
@@ -372,7 +372,7 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 // --- the engine
 
 // Computes tanh in place for a multiple of `together` registers. Blocks, single rows and sparse rows call the same
-// function, because the code is long and tanh is slow anyway.
+// function: its code is long, and tanh is slow anyway.
 template <int together>
 APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     for (int first = 0; first < n; first += together) {
@@ -383,7 +383,7 @@ APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     }
 }
 
-// Turns inner products into kernel values, in place.
+// Turns inner products into kernel values in place.
 template <int N>
 APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     const f64v coef0 = set1(kernel.coef0);

@@ -1,4 +1,4 @@
-// Inner products of rows with support vectors in panels (vectors.hpp), for blocks of rows, a single row or sparse rows,
+// Inner products of rows and support vectors in panels (vectors.hpp), for blocks of rows, a single row or sparse rows,
 // and the norms of rows. Rows are u = input_scale (z - center).
 #ifndef APPROXSVM_EXACT_PRODUCTS_HPP
 #define APPROXSVM_EXACT_PRODUCTS_HPP
@@ -11,10 +11,10 @@ inline namespace APPROXSVM_TARGET {
 // --- a block of rows, one SIMD lane per row
 
 // Number of panels whose inner products are computed together, so that each chunk of the block is read from the
-// second-level cache once for all these panels.
+// second-level cache once for all of them.
 constexpr std::size_t block_panels = 4;
 
-// Addresses of the tile_rows support vectors of a tile: feature j of vector i is at(i)[j * panel_width].
+// Addresses of the tile_rows support vectors in a tile: feature j of vector i is at(i)[j * panel_width].
 template <class Real>
 struct AdjacentVectors {  // vectors in adjacent lanes of a panel
     const Real* panel;
@@ -26,8 +26,8 @@ struct ListedVectors {  // vectors at arbitrary positions
     APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
 };
 
-// For all rows, sets `total` to, or adds to `total`, the products of n features with the tile_rows support vectors of a
-// tile.
+// For all rows, sets `total` to the products of n features with the tile_rows support vectors of a tile, or adds them
+// to `total`.
 template <int Registers, class Real, class Vectors>
 APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block, std::size_t n, bool is_first,
                                          typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
@@ -58,8 +58,8 @@ APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block,
     }
 }
 
-// Computes inner products of one block with the support vectors of n_tiles tiles. tile(t) returns the addresses of tile
-// t's features, which begin `offset` numbers into a panel.
+// Computes inner products of one block with the support vectors in n_tiles tiles. tile(t) returns the addresses of tile
+// t's features, which begin `offset` elements into a panel.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -90,7 +90,7 @@ APPROXSVM_INLINE void inner_products(const KernelVectors<Real>& expansion, std::
     inner_products_of<Registers>(n_features, n_tiles, tile, block, total);
 }
 
-// Computes half_theta ||u||^2 of the rows of a block.
+// Computes half_theta ||u||^2 for the rows of a block.
 template <int Registers, class Real>
 APPROXSVM_NOINLINE inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block,
                                                    Real* half_sq_norm) {
@@ -123,12 +123,12 @@ inline void half_sq_norms_block(const KernelVectors<Real>& kernels, const Real* 
 
 // --- one row, dense or sparse: one SIMD lane per support vector
 
-// Number of panels that are evaluated together, in eight registers: these are enough independent sums to keep the
-// multiply-add units busy, but few enough to stay in registers.
+// Number of panels evaluated together, in eight registers: enough independent sums to keep the multiply-add units busy,
+// but few enough to stay in registers.
 constexpr int group_panels = 8 / panel_registers;
 
-// Calls add(Number<Panels>, panel) for the panels [first, end): for groups of group_panels panels, then for the
-// remaining panels one by one.
+// Calls add(Number<Panels>, panel) for the panels [first, end): for groups of group_panels panels, then for each
+// remaining one.
 template <class Add>
 APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& add) {
     std::size_t panel = first;
@@ -136,7 +136,7 @@ APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& 
     for (; panel < end; ++panel) add(Number<1>{}, panel);
 }
 
-// Computes inner products of a row with the support vectors of Panels panels, starting at `first_panel`. The row u has
+// Computes inner products of a row with the support vectors in Panels panels, starting at `first_panel`. The row u has
 // n_terms entries values[k] at the features feature_of(k), and zeros elsewhere.
 template <int Panels, class Real, class FeatureOf>
 APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::size_t first_panel, const Real* values,
@@ -166,8 +166,8 @@ APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::
     } while (k < n_terms);
 }
 
-// A row as the engines take it: n entries values[k] at the features columns[k], or at the features k if `columns` is
-// null, and zeros elsewhere. A non-null `products` holds the row's inner products with all lanes.
+// A row in the form used by the engines: n entries values[k] at the features columns[k], or at the features k if
+// `columns` is null, and zeros elsewhere. A non-null `products` holds the row's inner products with all lanes.
 template <class Real>
 struct RowTerms {
     const Real* values;
@@ -176,8 +176,8 @@ struct RowTerms {
     const Real* products = nullptr;
 };
 
-// Computes inner products of a dense or sparse row (dense only if may_be_dense) with the support vectors of Panels
-// panels. One function serves both dense and sparse rows, because most of the code follows the products.
+// Computes inner products of a dense or sparse row (only sparse unless may_be_dense) with the support vectors in Panels
+// panels. One function handles both dense and sparse rows, because most of the code follows the products.
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -199,7 +199,7 @@ APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::si
     }
 }
 
-// Returns half_theta ||u||^2 of one row, computed from its n_terms non-zero entries (or from all entries).
+// Returns half_theta ||u||^2 for one row, computed from its n_terms nonzero entries (or from all entries).
 template <class Real>
 inline Real half_sq_norm_row(const KernelVectors<Real>& expansion, const Real* values, std::size_t n_terms) {
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));

@@ -1,9 +1,9 @@
 // The sums of rbf_winner.hpp and rbf_subspace.hpp for a single row, with one SIMD lane per support vector, because a
 // block of one row would leave most lanes empty.
 //
-// The kernel values of whole panels are computed first; then each list selects the kernel values that it needs. Inner
-// products and kernel values are rounded as in a block. Coefficients are float32, as in a block, but their products are
-// added up in float64, so the bound on the sums of a block (listed_errors) covers the sums of a single row.
+// The kernel values of whole panels are computed first; then each list selects those it needs. Inner products and
+// kernel values are rounded as in a block. Coefficients are float32, as in a block, but their products are summed in
+// float64, so the bound on a block's sums (listed_errors) also covers a single row's sums.
 #ifndef APPROXSVM_EXACT_RBF_ROW_HPP
 #define APPROXSVM_EXACT_RBF_ROW_HPP
 
@@ -26,7 +26,7 @@ inline void products_row(const float* panels, std::size_t n_features, std::size_
     });
 }
 
-// Sets values[l] to K(u, the support vector in lane l) for the lanes of the panels [first_panel, end_panel).
+// Sets values[l] to K(u, the support vector in lane l) for all lanes of the panels [first_panel, end_panel).
 inline void kernels_row(const KernelVectors<float>& kernels, std::size_t first_panel, std::size_t end_panel,
                         const float* u, float half_sq_norm, float* values) {
     for_panels(first_panel, end_panel, [&](auto n, std::size_t panel) {
@@ -43,7 +43,7 @@ inline void kernels_row(const KernelVectors<float>& kernels, const float* u, flo
 }
 
 // Sets sums[f] to the sum over the tiles [first, end) of a list, for n_sums functions f; value_of(k) returns the kernel
-// value of the list's entry k. The array `room` has space for n_sums * tile_rows numbers.
+// value of the list's entry k. The array `room` must hold n_sums * tile_rows doubles.
 template <class ValueOf>
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const ValueOf& value_of, double* room, double* sums) {
@@ -66,7 +66,7 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     }
 }
 
-// Computes the sums of a list, given the kernel values of all lanes.
+// Computes the sums over a list, given the kernel values of all lanes.
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const float* values, double* room, double* sums) {
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
@@ -76,9 +76,9 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
 // of a list. The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of
 // entries are computed, so some values may belong to the next list.
 //
-// With n = row_stride / lanes registers, an inner product goes through min(n, 16) roundings in each lane, ceil(n / 16)
-// more if n > 16, and log2(lanes) more when lanes are added. Adding a zero is exact. Therefore, the summation depth is
-// at most inner_product_depth.
+// With n = row_stride / lanes registers, an inner product passes through min(n, 16) roundings in each lane, ceil(n /
+// 16) more if n > 16, and log2(lanes) more when lanes are added. Adding a zero is exact. Therefore, the summation depth
+// is at most inner_product_depth.
 APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kernels, const float* rows,
                                                const ListOfVectors& list, std::size_t first, std::size_t end,
                                                const float* u, float half_sq_norm, float* values) {
@@ -113,9 +113,9 @@ APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kerne
 
 // --- a single pair of classes
 
-// The sums of a K and of a (t + h_i) K, h_i = half_theta ||xh_i||^2, over the support vectors of one class in a pair.
-// All coefficients a of such a sum have the same sign (rbf_winner.hpp), so the absolute value of the second sum is the
-// Q of EngineBound.
+// The sums of a K and of a (t + h_i) K, where h_i = half_theta ||xh_i||^2, over one class's support vectors in a pair.
+// All coefficients a in such a sum have the same sign (rbf_winner.hpp), so the absolute value of the second sum is
+// EngineBound's Q.
 struct PartOfPair {
     double sum = 0.0, weighted = 0.0;
 };
@@ -141,12 +141,12 @@ inline void add_to_part(const KernelSums<double>& engine, std::size_t first_pane
     part.weighted += sum_of_lanes(weighted);
 }
 
-// Number of list entries that are processed together: a register, or half a register if tiles are that short.
+// Number of list entries processed together: a register, or half a register if tiles are that short.
 constexpr std::size_t list_step = tile_rows < lanes ? tile_rows : lanes;
 
 // Returns the sums over the tiles [first, end) of a list with one coefficient per entry. values_at(k, room) returns the
 // address of the kernel values of list_step entries from k on, in `room` or elsewhere; a whole register must be
-// readable at this address. Without weights, the second sum is 0. Products of two floats are exact in float64.
+// readable there. Without weights, the second sum is 0. Products of two floats are exact in float64.
 template <bool HasWeights, class ValuesAt>
 inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std::size_t end, double t,
                                const ValuesAt& values_at) {

@@ -1,15 +1,15 @@
 // Kernel sums over a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center,
-// the kernel factors into a kernel in the coordinates P'u and a kernel in the residual u - P P'u, and
+// the kernel factors into a kernel in the coordinates P'u and a kernel in the residual u - P P'u:
 //
 // f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + remainder
 //
 // where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The exact engine's code computes the sum, with fewer features.
 // The bound on the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
-// (predict/stages/subspace.hpp).
+// (bounds/subspaces.hpp).
 //
-// Lists hold the support vectors (rbf_winner.hpp). Each function has a list of the vectors of its class and a list of
-// the other vectors. In each list, all coefficients have the same sign, so the two sums of a function also give its sum
-// of absolute values.
+// Support vectors are stored in lists (rbf_winner.hpp). Each function has a list of the vectors in its class and a list
+// of the others. In each list, all coefficients have the same sign, so a function's two sums also give its sum of
+// absolute values.
 #ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
@@ -29,17 +29,17 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // fields that do not depend on support vectors.
 struct SubspaceSums {
     KernelVectors<float> kernels;  // vectors whose features are the stage's coordinates
-    const std::size_t* others_of;  // first tile of each function's list, (n_forms + 1,)
-    std::size_t n_own;             // number of tiles of `own`
+    const std::size_t* others_of;  // first tile in each function's list, (n_forms + 1,)
+    std::size_t n_own;             // number of tiles in `own`
     ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`
     const ResidualNumbers* known;  // norms of each function's residual, (n_forms,)
-    const float* basis;            // panels of the basis vectors, laid out like support vectors
+    const float* basis;            // panels of basis vectors, laid out like support vectors
     double skew;
 };
 
 struct Subspaces {
     std::size_t n_stages = 0, n_forms = 0;
-    const SubspaceSums* sums = nullptr;  // sums of each group and stage, (n_groups, n_stages)
+    const SubspaceSums* sums = nullptr;  // sums for each group and stage, (n_groups, n_stages)
     const float* residuals = nullptr;    // table of the residual's functions, (n_cells, n_residual_terms)
 };
 
@@ -67,8 +67,8 @@ struct SubspaceSumsMemory {
     }
 };
 
-// The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from degree
-// 4 on, and the distance of two points in the feature space of the kernel.
+// The functions of a row's residual that occur in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail
+// from degree 4 on, and the distance of two points in the kernel's feature space.
 constexpr std::size_t n_residual_terms = 8;  // three terms are unused
 constexpr std::size_t residual_cap = 4;
 
@@ -111,7 +111,7 @@ APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, con
     return panels;
 }
 
-// Fills the sums of one class in one stage; `coef` are the stage's coefficients.
+// Fills the sums of one class in one stage; `coef` points to the stage's coefficients.
 APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group,
                                                       std::size_t n_coordinates, const float* coef,
                                                       const SubspaceSumsMemory& memory, double* vector) {
@@ -153,7 +153,7 @@ APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, co
     return sums;
 }
 
-// Fills a row of the table, which is valid for all s in a cell; the last cell is unbounded.
+// Fills a table row, which is valid for all s in a cell; the last cell is unbounded.
 APPROXSVM_COLD inline void fill_residual_cell(std::size_t cell, float* row) {
     const bool open = cell + 1 == n_cells;
     const double low = cell_begin(cell), high = open ? infinity : cell_begin(cell + 1);
@@ -201,8 +201,8 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
 
 // --- sums
 
-// Computes the sums of rows over a few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of
-// function f. `partial` has space for n_forms * stride numbers.
+// Computes the sums for rows over a few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of
+// function f. `partial` must hold n_forms * stride floats.
 template <int Registers>
 inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const float* coordinates,
                                 const float* half_sq_norm, float* partial, double* own, double* others) {
@@ -214,8 +214,8 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
     }
 }
 
-// Calls visit(first panel, end) for the panels of the class's own support vectors and of the other support vectors of
-// the functions f with is_wanted(f); each panel is visited once.
+// Calls visit(first panel, end) for the panels of the class's own support vectors and of the others in the functions f
+// with is_wanted(f); each panel is visited once.
 template <class IsWanted, class Visit>
 inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const Visit& visit) {
@@ -234,8 +234,7 @@ inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, con
     visit(first, end);
 }
 
-// Computes the sums of a single row, for the functions f with is_wanted(f), from the kernel values of the visited
-// panels.
+// Computes a single row's sums, for the functions f with is_wanted(f), from the kernel values in the visited panels.
 template <class IsWanted>
 inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const float* values, double* room, double* own, double* others) {

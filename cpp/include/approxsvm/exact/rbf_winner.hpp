@@ -1,13 +1,12 @@
-// The exact engine for the pairs of one class. A class that wins its n_classes - 1 pairs is the winner, however the
-// other pairs vote. These pairs need the support vectors of this class, and those support vectors of other classes that
-// have a coefficient in a pair with this class. In models of many classes, these other support vectors are a fifth to a
-// half of all support vectors, and each needs a single coefficient. Rows that probably belong to the same class are
-// evaluated together, one SIMD lane per row. A small network on some of the support vectors (the landmarks) guesses the
-// class of a row.
+// The exact engine for the pairs of one class. A class that wins all its n_classes - 1 pairs is the winner, however the
+// other pairs vote. These pairs need this class's support vectors, and the ones in other classes that have a
+// coefficient in a pair with it. In models with many classes, the latter are a fifth to a half of all support vectors,
+// and each needs a single coefficient. Rows that probably belong to the same class are evaluated together, one SIMD
+// lane per row. A small network on some of the support vectors (the landmarks) guesses a row's class.
 //
 // Kernel values are computed in float32 by gaussian.hpp. Coefficients, and sums over at most listed_tiles tiles, are
-// also float32: a product goes through listed_depth roundings before it is added up in float64. Within a pair, the
-// coefficients of a class all have the same sign, as LIBSVM's duals do, so the two sums of a pair also give the pair's
+// also float32: a product passes through at most listed_depth roundings before it is added up in float64. Within a
+// pair, the coefficients of a class all have the same sign, as LIBSVM's duals do, so a pair's two sums also give its
 // sum of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
@@ -19,14 +18,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of tiles whose inner products are computed together; they have as many support vectors as block_panels panels.
+// Number of tiles whose inner products are computed together; they hold as many support vectors as block_panels panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // Maximum number of rounding errors in a product and its sum: one for rounding the coefficient, one for the product,
-// tile_rows for the additions within a tile, and listed_tiles for the additions of tiles.
+// tile_rows for the additions within a tile, and listed_tiles for adding tiles.
 constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
-// Range of sums of absolute values of coefficients that can be added up in float32 without overflow or relevant
-// underflow. Products below 2^-126 have an error below 2^-126, which is 2^-66 of a coefficient.
+// Range of absolute values of coefficients that can be summed in float32 without overflow or relevant underflow.
+// Products below 2^-126 have an absolute error below 2^-126, i.e. at most 2^-66 times a coefficient.
 constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
@@ -34,7 +33,7 @@ constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 // Tiles of tile_rows support vectors at arbitrary positions in the panels (vectors.hpp). A list is padded with copies
 // of its last support vector, with coefficient 0.
 struct ListOfVectors {
-    const std::size_t* offsets;  // start of each vector in the panels, (n_tiles, tile_rows)
+    const std::size_t* offsets;  // offset of each vector in the panels, (n_tiles, tile_rows)
     const std::uint32_t* lanes;  // lane of each vector, from the first panel on, (n_tiles, tile_rows)
     const float* half_sq_norms;  // half squared norm of each vector, (n_tiles, tile_rows)
     const float* coef;           // coefficients, (n_tiles, n_sums, tile_rows)
@@ -43,9 +42,9 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c have
-    // one coefficient each, in tiles others_of[w n + c] to others_of[w n + c + 1] - 1 (n classes).
-    const std::size_t *own_of, *others_of;  // starts in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The ones in class c have one
+    // coefficient each, in tiles others_of[w n + c] to others_of[w n + c + 1] - 1 (n classes).
+    const std::size_t *own_of, *others_of;  // first tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
     const float* rows;            // contiguous support vectors, (n_lanes, row_stride(n_features))
@@ -67,7 +66,7 @@ constexpr std::size_t tiles_for(std::size_t n_vectors) {
 // this engine.
 struct PairCoefficients {
     const double* dual_coef = nullptr;      // coefficients, (n_classes - 1, n_sv)
-    const std::uint32_t* counts = nullptr;  // number of support vectors of each class, (n_classes,)
+    const std::uint32_t* counts = nullptr;  // number of support vectors in each class, (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
     // Number of lanes in the panels of all classes; each class begins a new panel.
@@ -91,8 +90,8 @@ struct PairCoefficients {
     }
 };
 
-// The number of tiles of the lists, and whether they can be used: within a pair, the coefficients of a class must have
-// the same sign, and adding them up in float32 must cause neither overflow nor relevant underflow.
+// The number of tiles in the lists, and whether they can be used: within a pair, the coefficients of a class must have
+// the same sign, and summing them in float32 must cause neither overflow nor relevant underflow.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;
@@ -115,7 +114,7 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // The engine is not used if most of the tiles would be padding, as in a model of many classes with a few
+        // The engine is not used if most of the tiles would be padding, as in a model with many classes that have few
         // support vectors each.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
@@ -138,12 +137,12 @@ struct ListMemory {
 struct WinnerMemory {
   private:
     const WinnerTiles n_tiles_;
-    const std::size_t n_;  // number of classes if the engine is usable
+    const std::size_t n_;  // number of classes if the engine is usable, else 0
 
   public:
     const bool is_usable;
     std::size_t *const own_of, *const others_of, *const panel_of;
-    std::uint32_t* const lane_of;  // positions of the support vectors in the panels, (n_sv,)
+    std::uint32_t* const lane_of;  // lanes of the support vectors in the panels, (n_sv,)
     float* const rows;
     const ListMemory own, others;
 
@@ -169,7 +168,7 @@ class ListWriter {
     std::size_t n_tiles() const { return tiles_for(n_); }
     ListOfVectors list() const { return {memory_.offsets, memory_.lanes, memory_.half_sq_norms, memory_.coef}; }
 
-    // Adds the support vector in this lane of the panels, whose coefficient in function f is coefficient(f).
+    // Adds the support vector in this lane of the panels; its coefficient in function f is coefficient(f).
     template <class Coefficient>
     void add(std::size_t lane, const Coefficient& coefficient) {
         constexpr std::size_t width = panel_width<float>;
@@ -200,7 +199,7 @@ class ListWriter {
     std::size_t n_ = 0, last_ = 0;
 };
 
-// Stores the vectors in the first n_lanes lanes of panels contiguously.
+// Stores the vectors in the panels' first n_lanes lanes contiguously.
 APPROXSVM_COLD inline void fill_rows(const KernelVectors<float>& kernels, std::size_t n_lanes, float* rows) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = kernels.n_features, stride = row_stride(n);
@@ -210,7 +209,7 @@ APPROXSVM_COLD inline void fill_rows(const KernelVectors<float>& kernels, std::s
     }
 }
 
-// Fills the lists of all classes. The support vectors are in panels by class (kernel_sums.hpp).
+// Fills the lists of all classes. The support vectors are in panels, class by class (kernel_sums.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelVectors<float>& kernels,
                                                   const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
@@ -244,8 +243,8 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
 // --- sums
 
 // Adds the contribution of n_tiles <= listed_tiles tiles, from `first` on, to n_sums functions f to sums[f * stride
-// ..]. `partial` has space for n_sums * stride numbers. This function is not inlined, because otherwise compilers run
-// out of registers in the loop over the features, which slows down the AVX2 engine by a tenth.
+// ..]. `partial` must hold n_sums * stride floats. Not inlined: otherwise, compilers run out of registers in the loop
+// over the features, which makes the AVX2 engine 10% slower.
 template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
@@ -278,7 +277,7 @@ APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, c
     }
 }
 
-// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f. `partial` is as above.
+// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f. For `partial`, see above.
 template <int Registers>
 inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
                         std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,
@@ -294,9 +293,9 @@ inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors
     }
 }
 
-// Computes sums for a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..]
-// and others[c * stride ..] are the sums of the pair (w, c) over the support vectors of w and of c, where r = c if c <
-// w, else c - 1. The value of a pair is the sum of both plus the pair's intercept.
+// Computes sums for a block of rows: for every class c other than w, own[r * stride ..] and others[c * stride ..] are
+// the sums of the pair (w, c) over the support vectors of w and of c, where r = c if c < w, else c - 1. A pair's value
+// is the sum of both plus its intercept.
 template <int Registers>
 inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
                               const float* half_sq_norm, float* partial, double* own, double* others) {
@@ -312,8 +311,8 @@ inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, cons
     }
 }
 
-// Sets products[c * stride ..] to the inner products of the rows of a block with vector c, for the first n vectors in
-// panels; `products` has space for whole tiles.
+// Sets products[c * stride ..] to the inner products of the block's rows with vector c, for the first n vectors in
+// panels; `products` must have space for whole tiles.
 template <int Registers>
 inline void products_block(const float* panels, std::size_t n_features, std::size_t n, const float* block,
                            float* products) {

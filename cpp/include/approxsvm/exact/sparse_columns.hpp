@@ -1,7 +1,7 @@
-// Support vectors with few non-zeros, stored by feature: each feature lists the support vectors with a non-zero value
-// of this feature, and their values. Computing the inner products of a row with all support vectors takes one
-// multiply-add per shared non-zero, and the memory is proportional to the number of non-zeros. The most frequent
-// features are stored with all values, including zeros, so that whole registers are used.
+// Support vectors with few nonzeros, stored by feature: each feature lists the support vectors for which it is nonzero,
+// and their values. Computing the inner products of a row with all support vectors takes one multiply-add per shared
+// nonzero, and the memory is proportional to the number of nonzeros. The most frequent features are stored with all
+// values, including zeros, so that whole registers are used.
 #ifndef APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 #define APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 
@@ -14,39 +14,39 @@ inline namespace APPROXSVM_TARGET {
 template <class Real>
 struct SparseColumns {
     std::size_t n_lanes;          // number of lanes, one per support vector; 0 if there are no columns
-    std::size_t max_values;       // maximum number of values of a support vector
-    const std::uint32_t* bounds;  // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
+    std::size_t max_values;       // maximum number of values per support vector
+    const std::uint32_t* bounds;  // (n_features + 1,): feature j has entries bounds[j] ... bounds[j + 1] - 1
     const std::uint32_t* lanes;   // lane of each entry
     const Real* values;           // value of each entry
-    // position of each feature among those stored with all values, from 1; 0 for other features, (n_features,)
+    // position, from 1, of each feature among those stored with all values; 0 for other features, (n_features,)
     const std::uint8_t* frequent;
     const Real* of_frequent;  // all values of frequent features, (number of frequent features, n_lanes)
 };
 
-// Whether an engine stores support vectors by columns. Storage by columns is worthwhile for few non-zeros among many
-// features. Above a certain share of non-zeros, panels need less time and little more memory.
+// Returns whether an engine stores support vectors by columns, which is worthwhile for few nonzeros among many
+// features. Above a certain fraction of nonzeros, panels need less time and little more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
 }
 
-// The coordinates of a support vector: all coordinates, or the non-zero coordinates with their features.
+// The coordinates of a support vector: all of them, or the nonzero ones with their features.
 struct Coordinates {
     const double* values;
-    const std::uint32_t* features;  // features in ascending order; null for all features in order
+    const std::uint32_t* features;  // feature indices in ascending order; null for all features in order
     std::size_t n;
 
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// Maximum number of features that are stored with all values, and the smallest share of non-zero values in such a
-// feature. From about this share on, processing a register of 8 or 16 lanes, including zeros, costs less than
-// processing the non-zero values one by one.
+// Maximum number of features stored with all values, and the inverse of the minimum fraction of nonzeros in such a
+// feature. From about this fraction on, processing a register of 8 or 16 lanes, including zeros, is cheaper than
+// processing the nonzeros one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// The maximum number of features stored with all values, given a total of n_values non-zeros; each such feature has at
-// least the smallest share.
+// The maximum number of features stored with all values, given a total of n_values nonzeros; each such feature has at
+// least the minimum fraction.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;
@@ -87,7 +87,7 @@ class SparseColumnsWriter {
             const std::uint32_t n = memory_.bounds[j + 1];
             const bool is_frequent = n > 0 && n >= least;
             memory_.frequent[j] = static_cast<std::uint8_t>(is_frequent ? ++n_frequent : 0);
-            memory_.bounds[j + 1] = next;  // position of the next value; finally, one past the last value
+            memory_.bounds[j + 1] = next;  // position of the next value; finally, one past the last
             if (!is_frequent) next += n;
         }
         for (std::size_t i = 0; i < n_frequent * n_lanes_; ++i) memory_.of_frequent[i] = Real{0};
@@ -127,7 +127,7 @@ class SparseColumnsWriter {
 
 // Sets products[lane] to the inner product of a row with the lane's support vector, for all n_lanes lanes, a multiple
 // of lanes_of<Real>. The row has n_terms entries values[k] at the features columns[k]. The summation depth of a term is
-// at most the number of non-zeros that the row and the support vector share, because adding zeros causes no rounding.
+// at most the number of nonzeros shared by the row and the support vector, because adding zeros causes no rounding.
 template <class Real>
 inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
                             std::size_t n_terms, Real* products) {

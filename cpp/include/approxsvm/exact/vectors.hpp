@@ -1,10 +1,10 @@
-// Support vectors as the exact engines store them. The vectors have the kernel's coordinates, xh_i = input_scale (x_i -
-// center), in Real = float or double.
+// Support vectors as stored by the exact engines, in the kernel's coordinates, xh_i = input_scale (x_i - center), in
+// Real = float or double.
 //
-// Storage order ("panels"): a panel holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that
-// one feature of a panel fills one cache line. The last panel is padded with zero vectors whose coefficients are zero.
-// Support vectors with few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all
-// rows are treated as sparse.
+// Storage order: a "panel" holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that one
+// feature of a panel fills one cache line. The last panel is padded with zero vectors whose coefficients are zero.
+// Support vectors with few nonzeros among many features are stored by columns instead (sparse_columns.hpp); all rows
+// are then treated as sparse.
 #ifndef APPROXSVM_EXACT_VECTORS_HPP
 #define APPROXSVM_EXACT_VECTORS_HPP
 
@@ -22,7 +22,7 @@ constexpr std::size_t cache_line_bytes = 64;
 template <class Real>
 constexpr std::size_t panel_width = cache_line_bytes / sizeof(Real);
 
-// Number of registers per feature of a panel, both for float and for double.
+// Number of registers per feature of a panel, for both float and double.
 constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float)) / lanes;
 
 template <class Real>
@@ -30,13 +30,13 @@ struct KernelVectors {
     std::size_t n_sv, n_features, n_panels;
     Real theta;                   // 2 gamma / input_scale^2
     Real half_theta;              // half of theta
-    Real max_half_sq_norm;        // the largest of half_sq_norms
+    Real max_half_sq_norm;        // maximum of half_sq_norms
     const Real* panels;           // support vectors, (n_panels, n_features, panel_width)
-    SparseColumns<Real> columns;  // support vectors by columns, which replace the panels if there are lanes
+    SparseColumns<Real> columns;  // support vectors by columns, which replace the panels if n_lanes is not 0
     const Real* half_sq_norms;    // half_theta ||xh_i||^2, (n_panels * panel_width,)
 };
 
-// Number of panels, and number of their lanes, for this number of vectors.
+// Number of panels, and total number of their lanes, for this number of vectors.
 template <class Real>
 constexpr std::size_t panels_for(std::size_t n_vectors) {
     return (n_vectors + panel_width<Real> - 1) / panel_width<Real>;
@@ -46,10 +46,10 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
     return panels_for<Real>(n_vectors) * panel_width<Real>;
 }
 
-// Replaces the number of values if support vectors are stored in panels instead of columns.
+// Used as the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
-// Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.
+// Memory for support vectors in n_lanes lanes, stored by columns with n_values values, or in panels.
 template <class Real>
 struct VectorMemory {
     Real *panels = nullptr, *half_sq_norms;
@@ -76,7 +76,7 @@ class VectorWriter {
         for (std::size_t i = 0; i < n_lanes; ++i) memory_.half_sq_norms[i] = Real{0};
     }
 
-    // To store by columns, the caller first counts all values of all support vectors, then sets them.
+    // To store by columns, the caller first counts the values of all support vectors, then sets them.
     void count(std::size_t feature) { columns_.count(feature); }
     void finish_counting() { columns_.finish_counting(); }
 
@@ -98,7 +98,7 @@ class VectorWriter {
     }
 
   private:
-    // Each of these two functions stores a support vector and returns its squared norm.
+    // Each of these functions stores a support vector and returns its squared norm.
     double fill_panel_lane(std::size_t lane, const Coordinates& x) {
         constexpr std::size_t width = panel_width<Real>;
         Real* const in_panel = memory_.panels + lane / width * width * n_features_ + lane % width;

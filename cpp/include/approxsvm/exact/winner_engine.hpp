@@ -1,4 +1,4 @@
-// The float32 engine for the pairs of one class, and the network that guesses which class wins a row, so that the
+// The float32 engine for the pairs of one class, and the network that guesses which class wins for a row, so that the
 // engine begins with that class's pairs. The score of a class is a weighted sum of the landmarks' kernel values and of
 // the coordinates u, plus a constant.
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
@@ -14,9 +14,9 @@ inline namespace APPROXSVM_TARGET {
 struct Speculation {
     std::size_t n_classes, n_tiles;  // `n_classes` is 0 if there is no network
     ListOfVectors landmarks;
-    KernelVectors<float> copies;  // copies of landmarks in the list's order, for single rows
-    const float* linear;          // panels of one vector per class, laid out like support vectors
-    const float* constants;       // constant of each class, (n_classes,) rounded up to whole tiles
+    KernelVectors<float> copies;  // copies of the landmarks in list order, for single rows
+    const float* linear;          // panels with one vector per class, laid out like support vectors
+    const float* constants;       // constant for each class, (n_classes,) rounded up to whole tiles
 };
 
 struct SpeculationMemory {
@@ -31,7 +31,7 @@ struct SpeculationMemory {
           half_sq_norms(arena.take<float>(n_lanes)),
           linear(arena.take<float>(panels_for<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // Takes memory if the model has and uses the section "speculation".
+    // Takes memory if the model has the section "speculation" and uses it.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
         : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features, view.speculation.n_landmarks, arena) {}
 };
@@ -86,8 +86,8 @@ class SpeculationWriter {
     std::size_t n_added_ = 0;
 };
 
-// The weights in the section apply to z - center. The engine that holds `kernels` applies its weights to scaled rows
-// relative to its own center, or to scaled rows if this center is null.
+// The stored weights apply to z - center. The engine that owns `kernels` applies its weights to scaled rows relative to
+// its own center, or to scaled rows if this is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// Finds the class with the best score for each row of a block. `scores` has space for n_classes numbers, rounded up to
-// tiles, per row of the block.
+// Finds the class with the best score for each row of a block. `scores` must have space for n_classes floats, rounded
+// up to tiles, per row of the block.
 template <int Registers>
 inline void speculated_classes_block(const KernelVectors<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,
@@ -138,9 +138,9 @@ inline void speculated_classes_block(const KernelVectors<float>& kernels, const 
     }
 }
 
-// Finds the class with the best score for one row, as speculated_classes_block does for a block. `scores` has space for
-// whole panels of classes, `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums`
-// for n_classes.
+// Finds the class with the best score for one row, as speculated_classes_block does for a block. `scores` must have
+// space for whole panels of classes, `values` for whole panels of landmarks, `room` for n_classes * tile_rows doubles
+// and `sums` for n_classes.
 inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
                                         float* scores, float* values, double* room, double* sums) {
     const std::size_t n = speculation.n_classes;
@@ -162,17 +162,17 @@ inline std::size_t speculated_class_row(const Speculation& speculation, const fl
 
 // --- work in multiply-adds (predict/row_work.hpp)
 
-// Number of list entries, rounded up to tiles of any target's width.
+// Upper bound on the number of list entries, rounded up to tiles of any target's width.
 constexpr std::size_t listed_at_most(std::size_t n_vectors) {
     return n_vectors + 7;
 }
 
-// Returns the work of the kernel values of these lanes.
+// Returns the work for the kernel values of these lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }
 
-// Returns the work of the network for a row; 0 if there is no network.
+// Returns the network's work for a row; 0 if there is no network.
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
     const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = view.speculation.n_landmarks;

@@ -1,6 +1,5 @@
-// Evaluates expansions at the coordinates of rows. Functions with a template parameter Registers take several rows, one
-// in each lane of this number of registers. If Registers is 0, these functions take a single row, with one feature per
-// lane.
+// Evaluates expansions at row coordinates. Functions with a template parameter Registers process several rows, one in
+// each lane of that many registers, or, if Registers is 0, a single row with one feature per lane.
 #ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 #define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 
@@ -17,20 +16,20 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_registers = 3;
 constexpr std::size_t block_rows = max_registers * static_cast<std::size_t>(lanes);
-// Maximum number of rows that are evaluated one at a time; this is faster than a block of mostly empty lanes.
+// Maximum number of rows evaluated one at a time, which is faster than a block of mostly empty lanes.
 constexpr std::size_t max_single_rows = 4;
 
 template <int Registers>
 constexpr std::size_t rows_in = Registers > 0 ? std::size_t{Registers} * static_cast<std::size_t>(lanes) : 1;
 
-// Returns the size of a block of rows in bytes.
+// Returns the size in bytes of a block of rows.
 constexpr std::size_t block_bytes(std::size_t n_features) {
     return n_features * block_rows * sizeof(float) + 64;
 }
 
 // --- one expansion
 
-// One decision function around one center.
+// Expansion of one decision function around one center.
 struct Expansion {
     const float* center;
     const float* linear;
@@ -42,14 +41,14 @@ struct Expansion {
 };
 
 // Returns the decision function to which form `form` of a center belongs. A majority class has one form for each of its
-// pairs with another class, in the order of the other classes.
+// pairs with another class, ordered by the other class.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
     return form < w ? pair_position(n, form, w) : pair_position(n, w, form + 1);
 }
 
-// Returns form `form` of a center, which belongs to the decision function decision_of().
+// Returns form `form` of a center, an expansion of the decision function decision_of().
 inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t form = 0) {
     const std::size_t n = model.n_varying, e = center * model.n_forms + form, triangle = e * triangle_size(n);
     return {model.centers + center * model.n_features,
@@ -61,7 +60,7 @@ inline Expansion expansion_of(const ModelView& model, std::size_t center, std::s
             model.decisions[decision_of(model, center, form)].intercept};
 }
 
-// The value of an expansion at a row, without the intercept and the Gaussian factor.
+// The value of an expansion at a row, and its Gaussian factor.
 struct Value {
     double inner;  // the constant plus the parts of all degrees
     float half_s;
@@ -162,7 +161,7 @@ inline void gaussian_factors(const float* half_s, double* factors) {
     }
 }
 
-// Evaluates n rows up to a degree; returns true if the squared norms of all rows are finite.
+// Evaluates n rows up to degree `degree`; returns true if the squared norms of all rows are finite.
 template <int Registers>
 inline bool evaluate_expansion(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
                                const float* u, std::size_t n, Value* values) {
@@ -181,7 +180,7 @@ inline bool evaluate_expansion(const ModelView& model, const Expansion& expansio
 
 // --- varying features
 
-// Moves the varying features to the front; sets `off_sq` to the squared distance of each row from the slice, in scaled
+// Moves the varying features to the front; sets `off_sq` to each row's squared distance from the slice, in scaled
 // coordinates.
 template <int Registers>
 inline void keep_varying(const ModelView& model, float* u, float* off_sq) {

@@ -2,8 +2,8 @@
 //
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
-// computed in float64. Nothing is truncated, so the values of the form are exact except for rounding, which numbers in
-// the artifact bound.
+// computed in float64. Nothing is truncated, so its values are exact except for rounding, which is bounded by values
+// stored in the artifact.
 #ifndef APPROXSVM_EXPANSION_FORM_HPP
 #define APPROXSVM_EXPANSION_FORM_HPP
 
@@ -17,28 +17,29 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Whether there is a decision function per pair of classes.
+// Returns whether there is a decision function per pair of classes.
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
-// Whether an ensemble predicts the labels of all its members, one label per target.
+// Returns whether an ensemble predicts the labels of all its members, one per target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.combination.columns == Columns::labels;
 }
-// Number of labels per row; each label has a certificate. A regression has one certificate for all its values.
+// Number of labels per row, each with a certificate. A regression has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.combination.n_columns : 1;
 }
-// Number of values per row from which labels and probabilities are computed: decision values, or the sums of a mean.
+// Number of values per row from which labels and probabilities are computed: decision values, or sums if the model is a
+// mean.
 inline std::size_t n_values_of(const ModelView& model) {
     const bool is_mean = model.outputs.probability == ProbabilityKind::members_mean;
     return is_mean ? n_values_of(model.outputs, model.n_labels) : model.n_decisions;
 }
-// Whether several decision functions, one per class or target, share all terms.
+// Returns whether several decision functions, one per class or target, share all terms.
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);
 }
-// The decision value at which the label changes, for a single function: 0, or a threshold.
+// The decision value at which a single function's label changes: 0 or a threshold.
 inline double label_change(const ModelView& model) {
     const OutputsView& outputs = model.outputs;
     if (outputs.label_rule != LabelRule::value_threshold) return 0.0;
@@ -47,13 +48,13 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Whether the kernel is a function of inner products (polynomial or sigmoid). Values with such kernels are always
-// exact. These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there
-// is memory for one row (predict/prepare/thread_memory.hpp).
+// Returns whether the kernel is a function of inner products (polynomial or sigmoid). Values with such kernels are
+// always exact. They have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is
+// memory for one row (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
-// Numbers per decision function: the constant; bounds on the rounding errors of the constant, the linear term (norm)
+// Data of each decision function: the constant; bounds on the rounding errors of the constant, the linear term (norm)
 // and the triangle (Frobenius norm of the symmetric matrix); then the linear term, and the triangle in the panels of
 // quadratic.hpp, with off-diagonal entries doubled.
 namespace form_part {
@@ -86,7 +87,7 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
     FormNorms norms{norm_above(form.linear, n_features), 0.0};
     if (!form.triangle) return norms;
     // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, because each off-diagonal entry occurs twice in Q and is doubled
-    // in the triangle. The norm is computed relative to the triangle's norm, so that no square overflows or underflows
+    // in the triangle. The computation is relative to the triangle's norm, so that no square overflows or underflows
     // float64.
     const double whole = norm_above(form.triangle, triangle_size(n_features));
     double diagonal_sq = 0.0;
@@ -101,12 +102,12 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
     return norms;
 }
 
-// Bounds the error of the form's value at a row, without value_error. `norm` bounds the norms of the row and of the
-// exact row, whose distance is `row_error`.
+// Bounds the error of the form's value for a row, without value_error. `norm` bounds the norms of the row and of the
+// exact row; `row_error` is the distance between them.
 //
-// A product of the form goes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
-// absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. The effect of underflow is
-// less than 2^-1050 in a sum of products, and in each product with a coordinate.
+// A product in the form passes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
+// absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow has an effect of
+// less than 2^-1050 on a sum of products, and on each product with a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
     const double depth = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;

@@ -1,9 +1,10 @@
-// The part of degree k > 2 of an expansion, a homogeneous polynomial in the coordinates u, computed by nested products:
+// The part of degree k > 2 of an expansion: a homogeneous polynomial in the coordinates u, computed by nested products,
 //
-//     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),     part_2 a quadratic form (quadratic.hpp).
+//     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),
 //
-// Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: the
-// coefficients for i = 0 first, with each inner quadratic form in panels.
+// where part_2 is a quadratic form (quadratic.hpp). The C(n + k - 1, k) coefficients of part_k, one per monomial, are
+// stored in the order in which this sum reads them: those for i = 0 come first, and each inner quadratic form is stored
+// in panels.
 #ifndef APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 #define APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 
@@ -12,8 +13,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C(n + k - 1, k), the number of monomials of degree k in n variables. If the coefficients are in memory, with 4 bytes
-// each and less than 2^31 bytes in total, intermediate products fit in 32 bits. Sizes that a file declares are computed
+// C(n + k - 1, k), the number of monomials of degree k in n variables. If the coefficients are in memory, at 4 bytes
+// each and less than 2^31 bytes in total, intermediate products fit in 32 bits. Sizes declared by a file are computed
 // in 64 bits.
 template <class Integer>
 constexpr Integer n_monomials(Integer n, int k) {
@@ -22,7 +23,7 @@ constexpr Integer n_monomials(Integer n, int k) {
     return count;
 }
 
-// Number of coefficients of degrees 3 ... degree.
+// Number of coefficients of degrees 3 through `degree`.
 template <class Integer>
 constexpr Integer n_higher(Integer n_features, int degree) {
     Integer count = 0;
@@ -30,8 +31,8 @@ constexpr Integer n_higher(Integer n_features, int degree) {
     return count;
 }
 
-// The number of coefficients of degrees 3 ... degree, or a number of at least `limit` if there are more; for sizes that
-// a file declares.
+// The number of coefficients of degrees 3 through `degree`, or a value of at least `limit` if there are more; for sizes
+// declared by a file.
 constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, std::uint64_t limit) {
     double count = 0.0, term = 1.0;
     for (int k = 1; k <= degree; ++k) {
@@ -41,7 +42,7 @@ constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, s
     return count < static_cast<double>(limit) ? static_cast<std::uint64_t>(count) : limit;
 }
 
-// Computes part_k of Registers * lanes rows, one per lane. The array `zeros` holds one zero per feature.
+// Computes part_k for Registers * lanes rows, one per lane. The array `zeros` holds one zero per feature.
 template <int Registers>
 APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features,
                                    const float* block, float* part) {
@@ -63,7 +64,7 @@ APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float
     }
 }
 
-// Returns lanes whose sum is part_k of one row. Each level adds up n parts, as in a block; the lanes are added last.
+// Returns lanes whose sum is part_k of one row. Each level sums n parts, as in a block; the lanes are added last.
 inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
     f32x8 total = set1x8(0.0f);
     if (k == 2) return quadratic_lanes<false>(coefficients, zeros, n_features, u, total);
@@ -81,8 +82,8 @@ inline float part_row(const float* coefficients, int k, const float* zeros, std:
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
-// Computes part_k of a row in float64 from its non-zeros u = values[a] in the columns columns[a] >= first, with
-// n_nonzero^k / k! multiply-adds. The variables are the columns first ... n_features - 1.
+// Computes part_k of a row in float64 from the row's nonzeros values[a] with columns[a] >= first; costs n_nonzero^k /
+// k! multiply-adds. The variables are the columns first ... n_features - 1.
 template <class Real, class Index>
 APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
                                              std::size_t n_features, const Real* values, const Index* columns,

@@ -1,11 +1,11 @@
-// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for one row
-// and for a sparse row.
+// The quadratic part of an expansion, linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, a single row
+// or a sparse row.
 //
-// Storage order of the packed triangle ("panels"): each panel has eight matrix rows. A panel of t <= 8 rows starting at
-// row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for every later
-// column in ascending order, the eight entries of that column. Only the last panel may have t < 8, and the last panel
-// has no later columns. So to the right of the triangle on the diagonal, neighbours in a row are always eight numbers
-// apart, and the packed triangle has d (d + 1) / 2 numbers.
+// Storage order of the packed triangle: it is divided into "panels" of eight matrix rows. A panel of t <= 8 rows
+// starting at row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for
+// every later column in ascending order, the eight entries of that column. Only the last panel, which has no later
+// columns, may have t < 8. To the right of the diagonal triangle, neighbors in a matrix row are therefore always eight
+// elements apart, and the packed triangle has d (d + 1) / 2 elements.
 #ifndef APPROXSVM_EXPANSION_QUADRATIC_HPP
 #define APPROXSVM_EXPANSION_QUADRATIC_HPP
 
@@ -22,7 +22,7 @@ constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 
-// Returns the position, in numbers, where panel `panel` starts.
+// Returns the offset, in elements, of panel `panel`.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
@@ -30,7 +30,7 @@ constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
 // --- a block of rows, one SIMD lane per row
 
 // Computes the products of the matrix rows first_row .. first_row + tile_rows of one full panel with all columns from
-// the diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+// the diagonal on. `block` has the shape (n_features, Registers * lanes_of<Real>): rows are transposed into lanes.
 template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
@@ -80,7 +80,7 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
 }
 
 // Computes the products of the matrix rows first_row .. first_row + Rows of the last, short panel with all columns from
-// the diagonal on; u is the block from the panel's first column on, n_columns columns.
+// the diagonal on; `u` is the part of the block that begins at the panel's first column, with n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],
@@ -113,8 +113,7 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
     }
 }
 
-// Adds the whole short panel of Rows matrix rows at once, because parts of high degree contain many forms with such
-// panels.
+// Adds a whole short panel of Rows matrix rows at once: parts of high degree contain many forms with such panels.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
                                       typename RegisterOf<Real>::type (&total)[Registers]) {
@@ -136,7 +135,7 @@ APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, con
     }
 }
 
-// Computes, for each of Registers * lanes_of<Real> rows u, form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, if
+// For each of Registers * lanes_of<Real> rows u, computes form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, if
 // WithNorm, sq_norm = ||u||^2.
 template <int Registers, bool WithNorm = true, class Real>
 inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
@@ -160,7 +159,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     if constexpr (WithNorm) {
         int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
-        if constexpr (!is_portable) {  // the remaining matrix rows at once
+        if constexpr (!is_portable) {  // the remaining matrix rows in one pass
             const int left = n_columns - row;
             if (left == 3) add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
             if (left == 2) add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);
@@ -207,7 +206,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
 template <bool WithNorm>
 APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* linear, std::size_t n_features,
                                        const float* u, f32x8& sq) {
-    // Eight ones, then zeros: a window of this array masks entries that belong to the next column of the triangle.
+    // Eight ones, then zeros: a window of this array masks entries of the triangle's next column.
     alignas(32) static constexpr float mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
     f32x8 total = set1x8(0.0f);
     const float* panel = quadratic;
@@ -251,9 +250,8 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 
 // --- a sparse row
 
-// Returns sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64, with n_nonzero^2 / 2
-// multiply-adds. Columns are strictly increasing and count from first_column: all columns are in [first_column,
-// first_column + n_features).
+// Returns sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], computed in float64 with n_nonzero^2 / 2
+// multiply-adds. Columns are strictly increasing and lie in [first_column, first_column + n_features).
 template <class Coefficient, class Real, class Index>
 inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_features, const Real* values,
                                const Index* columns, std::size_t n_nonzero, std::size_t first_column = 0) {
@@ -264,7 +262,7 @@ inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_featu
         const Coefficient* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
         double sum[2] = {0.0, 0.0};
         std::size_t b = a;
-        for (; b < n_nonzero; ++b) {  // columns of the triangle on the panel's diagonal
+        for (; b < n_nonzero; ++b) {  // columns in the diagonal triangle of the panel
             const std::size_t k = static_cast<std::size_t>(columns[b]) - panel_column;
             if (k >= panel_rows) break;
             sum[0] += static_cast<double>(triangle[k * (k + 1) / 2]) * static_cast<double>(values[b]);

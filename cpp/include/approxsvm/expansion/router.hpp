@@ -1,9 +1,8 @@
 // Finds a center near a row in two steps: first the nearest of about sqrt(n_centers) groups, then the nearest center in
-// this group. Every center gives a valid bound, and near centers give small bounds, so the search need not be exact.
+// that group. Every center yields a valid bound, and nearby ones yield small bounds, so the search need not be exact.
 //
-// A panel holds router_width points, one per lane: first ||x||^2 / 2 of each point, then the negated coordinates,
-// feature by feature, with x = input_scale (point - model.center). The point nearest to y has the smallest ||x||^2 / 2
-// - x.y.
+// A panel holds router_width points, one per lane: first ||x||^2 / 2 for each point, then the negated coordinates,
+// feature by feature, where x = input_scale (point - model.center). The point nearest to y minimizes ||x||^2 / 2 - x.y.
 #ifndef APPROXSVM_EXPANSION_ROUTER_HPP
 #define APPROXSVM_EXPANSION_ROUTER_HPP
 
@@ -20,20 +19,20 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// Number of rows that are routed together, and number of panels with which these rows are compared at a time. Eight
-// independent sums keep the multiply-add units busy, and every loaded number is used more than once.
+// Number of rows routed together, and number of panels compared with them at a time. Eight independent sums keep the
+// multiply-add units busy, and every loaded value is used more than once.
 constexpr int routed_rows = lanes == 16 ? 4 : 2;
 constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
 
-// The best score so far in each lane; its lowest eight bits hold the index of the panel.
+// The best score so far in each lane; its lowest eight bits hold the panel's index.
 template <int Rows>
 struct BestScores {
     f32v score[Rows][router_registers];
 };
 
-// Compares rows with panels. If there are few sums, each sum is split into chains to hide the latency of multiply-adds;
-// a single row has up to eight chains.
+// Compares rows with panels. If there are few sums, each is split into chains to hide the latency of multiply-adds; a
+// single row has up to eight chains.
 template <int Panels, int Rows>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores<Rows>& best) {
@@ -79,7 +78,7 @@ APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first
     }
 }
 
-// Finds the slot, router_width * panel + lane, of the best score, without a branch; returns an arbitrary slot if some
+// Finds the slot, router_width * panel + lane, of the best score, without branches; returns an arbitrary slot if some
 // scores are NaN.
 APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
     float score[router_width];
@@ -94,7 +93,8 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// Finds, for each of the first n of Rows rows y, `stride` floats apart, the slot of the nearest point in these panels.
+// Finds the slot of the nearest point in these panels for each of the first n of Rows rows y, which are `stride` floats
+// apart.
 template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
                           std::size_t stride, std::size_t n, std::size_t* nearest) {
@@ -111,7 +111,7 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
     for (std::size_t r = 0; r < n; ++r) nearest[r] = best_slot(best.score[r], n_panels);
 }
 
-// Finds the groups of the first n of Rows rows with the coordinates y = input_scale (z - model.center). Rows is
+// Finds the groups of the first n of Rows rows with coordinates y = input_scale (z - model.center). Rows is
 // routed_rows, or 1 for a single row, whose sums may be rounded differently.
 template <int Rows>
 inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
@@ -121,7 +121,7 @@ inline void route_to_groups(const ModelView& model, const float* y, std::size_t 
     for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// Finds the centers nearest to the first n_rows of Rows rows of one group.
+// Finds the center nearest to each of the first n_rows of Rows rows in one group.
 template <int Rows>
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
                            std::size_t n_rows, std::size_t* centers) {
@@ -132,7 +132,7 @@ inline void route_in_group(const ModelView& model, std::size_t group, const floa
     for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
 }
 
-// Finds the center nearest to one row.
+// Finds the center nearest to a single row.
 inline std::size_t route(const ModelView& model, const float* y) {
     std::size_t found;
     route_to_groups<1>(model, y, 0, 1, &found);

@@ -1,12 +1,12 @@
-// Expansions at sparse rows. The center is folded into the constant and the linear term, so that the work depends only
-// on the non-zeros.
+// Expansions at sparse rows. The center is folded into the constant and the linear term, so the cost depends only on
+// the number of nonzeros.
 //
 //     u = input_scale (z - center)   =>   constant + linear.u + u'Qu = folded_constant + folded_linear.z +
 //     scale^2 z'Qz
 //
-// If the data are far from the origin, the terms are much larger than the sum. Therefore all numbers are float64, and
-// folding is exact except for the last one or two bits: products of two float32 numbers are exact in float64, and a
-// second float64 holds the rounding error of their sums.
+// If the data are far from the origin, the terms are much larger than their sum. Therefore, everything is computed in
+// float64, and folding is exact except for the last one or two bits: products of two float32 values are exact in
+// float64, and a second float64 accumulates the rounding errors of their sums.
 #ifndef APPROXSVM_EXPANSION_SPARSE_HPP
 #define APPROXSVM_EXPANSION_SPARSE_HPP
 
@@ -16,7 +16,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of doubles that fold_center needs for the folded linear term and the rounding errors of this term.
+// Number of doubles that fold_center needs for the folded linear term and its rounding errors.
 constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
 }
@@ -28,8 +28,7 @@ APPROXSVM_INLINE void add_exactly(double& sum, double& error, double term) {
 }
 
 // Computes linear - 2 Q m, where m = input_scale * center and Q is the symmetric matrix of the packed triangle, and
-// constant
-// - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
+// constant - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
 APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* memory) {
     const std::size_t n = model.n_features;
     double* sum = memory;
@@ -73,12 +72,13 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
             std::sqrt(linear_sq_norm), std::sqrt(form_sq_norm)};
 }
 
-// Whether a row has so many non-zeros that it costs less as a dense row: n_nonzero > n_features / sqrt(lanes).
+// Returns whether a row has so many nonzeros that it is cheaper as a dense row: n_nonzero > n_features / sqrt(lanes).
 inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }
 
-// The non-zeros of one row. Features unknown to the model are stored separately, because they affect only the norm.
+// The nonzeros of one row. Features unknown to the model are accounted for separately, because they affect only the
+// norm.
 template <class Real, class Index>
 struct SparseRow {
     const Real* values;
@@ -88,7 +88,7 @@ struct SparseRow {
 };
 
 // Removes unknown columns from both ends of a row, and checks that the columns are strictly increasing and the values
-// finite. Values that are not finite remain part of the row.
+// finite. Nonfinite values remain part of the row.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
@@ -121,7 +121,7 @@ struct SparseValue {
     double row_norm;  // ||z||, including unknown features
 };
 
-// Evaluates the expansion around the only center at one sparse row, from the row's non-zeros.
+// Evaluates the expansion around the only center at one sparse row, using only the row's nonzeros.
 template <class Real, class Index>
 inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folded, const SparseRow<Real, Index>& row) {
     const double scale = model.input_scale;

@@ -1,7 +1,7 @@
-/* The public functions. The start of the exported header says which rows have no values. Numbers:
+/* The public functions. The exported header states at its start which rows have no values. Numbers:
 
    model_n_values            number of decision values, if the model has any
-   model_n_targets           number of labels of a row, if rows have lists of labels
+   model_n_targets           number of labels per row, if rows have lists of labels
    model_is_regression_      if the model is a regression; its values are certain if their errors are within
                              model_tolerance_ */
 
@@ -69,12 +69,12 @@ static inline int model_is_certain(const model_row_ row[]) {
     return 1;
 }
 #elif model_n_targets
-/* Stores the positions of the row's model_n_targets labels in model_labels; unspecified for a row without values. */
+/* Stores the indices in model_labels of the row's model_n_targets labels; unspecified for a row without values. */
 static inline void model_predict(const model_row_ row[], int labels[]) {
     int is_proven[model_n_targets];
     model_targets_(row, labels, is_proven);
 }
-/* Stores the positions of the row's labels; -1 for a label that is not proven to be the exact model's. */
+/* Stores the indices of the row's labels; -1 for a label not proven to be the exact model's. */
 static inline void model_predict_if_certain(const model_row_ row[], int labels[]) {
     int is_proven[model_n_targets], k;
     model_targets_(row, labels, is_proven);
@@ -90,11 +90,11 @@ static inline int model_is_certain(const model_row_ row[]) {
     return 1;
 }
 #else
-/* Returns the position of the row's label in model_labels; 0 for a row without values. */
+/* Returns the index of the row's label in model_labels; 0 for a row without values. */
 static inline int model_predict(const model_row_ row[]) {
     return model_label_(row, (int*)0);
 }
-/* Returns the position of the row's label, or -1 if the label is not proven to be the exact model's. */
+/* Returns the index of the row's label, or -1 if the label is not proven to be the exact model's. */
 static inline int model_predict_if_certain(const model_row_ row[]) {
     int is_proven;
     const int label = model_label_(row, &is_proven);

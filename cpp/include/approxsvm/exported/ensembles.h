@@ -1,6 +1,6 @@
-/* Ensembles: combination of the columns that the members compute. The matrix, and the derivations of bounds, are the
+/* Ensembles: combination of the columns computed by the members. The matrix, and the derivations of bounds, are the
    same as in the core (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a
-   single model. If members' labels are returned, the members' bounds prove these labels. Numbers:
+   single model. If members' labels are returned, they are proven by the members' bounds. Numbers:
 
    model_n_members_          number of members; model_members_(CASE) is CASE(m, function) for each member, whose
                              function is model_label_ if model_votes_, model_own_targets_ if there are model_n_targets,
@@ -9,7 +9,7 @@
                              of columns or labels
    model_addends_            addends of the sums; the weights of column c, from model_starts_[c] on, are
                              model_weights_, and contribute to the sums model_places_
-   model_positions_          positions of the members' labels among the ensemble's labels, if labels are predicted */
+   model_positions_          indices of the members' labels among the ensemble's labels, if labels are predicted */
 #include "../program/ensembles.h"
 #include "float32.h"
 
@@ -42,8 +42,8 @@ static inline int model_member_(int m, const model_row_ row[], int* is_proven) {
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The position of the label that the members elect for a row, and whether this label is proven to be the exact models'
-   label. For a row without values in a member, is_proven is -1, however other members vote, and the position is 0. */
+/* The index of the label elected by the members for a row, and whether it is proven to be the exact models' label. For
+   a row without values in a member, is_proven is -1, however other members vote, and the index is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double sums[model_n_values_], certain[model_n_values_], reach[model_n_values_];
     int is_known = 1, n_open = 0, one, c, m;
@@ -71,8 +71,8 @@ static inline int model_member_(int m, const model_row_ row[], double number[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* Weighted sums of the members' numbers, and the bounds of these sums. Returns 0 for a row without values, whose sums
-   are NaN with infinite bounds. */
+/* Weighted sums of the members' numbers, and their bounds. Returns 0 for a row without values, whose sums are NaN with
+   infinite bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     double reach[model_n_values_], number[model_n_room_], off[model_n_room_];
     int is_known = 1, c, k, m;
@@ -98,7 +98,7 @@ static inline int model_member_(int m, const model_row_ row[], int labels[], int
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The positions of a row's labels, one for each target, and whether each label is proven to be the exact model's. */
+/* The indices of a row's labels, one per target, and whether each is proven to be the exact model's. */
 static inline void model_targets_(const model_row_ row[], int labels[], int is_proven[]) {
     int is_known = 1, target = 0, k, m;
     for (m = 0; m < model_n_members_; ++m) {
@@ -126,7 +126,7 @@ static inline int model_evaluate_(const model_row_ row[], double values[], float
         is_known &= model_member_(m, row, values + first, bounds + first);
         first += (int)model_member_sizes_[m];
     }
-    /* If a member has no values, the other members' values are not used either. */
+    /* If one member has no values, the others' values are not used either. */
     for (k = 0; k < model_n_values && !is_known; ++k) {
         values[k] = (double)approxsvm_nan32();
         bounds[k] = approxsvm_infinity32();

@@ -3,13 +3,13 @@
 
    model_n_group_panels_     panels of the router, if there are several centers; the router's rows are relative to
                              model_reference_
-   model_has_slices_         whether only the features model_varying_ differ between a center's vectors
+   model_has_slices_         if only the features model_varying_ differ between a center's vectors
    model_centers_            centers; each center and function has model_constants_, model_output_scales_, coefficients
                              (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
                              and a row of model_bounds_
-   model_n_cells_            cells of s / 2 to which bounds belong, up to model_end_of_cells_; the number of a cell is
+   model_n_cells_            cells of s / 2 that have bounds, up to model_end_of_cells_; the index of a cell is
                              the bits of a float from model_cell_shift_ on, less model_first_cell_
-   model_has_domain_         whether the map may reject a row of finite numbers */
+   model_has_domain_         if the map may reject a row of finite numbers */
 #include "float32.h"
 #include "forms.h"
 
@@ -23,8 +23,8 @@ static inline int model_cell_(float half_s) {
 }
 
 #if model_n_group_panels_
-/* The slot nearest to y in the panels first ... end - 1, which has the smallest ||x||^2 / 2 - x.y. The lowest eight
-   bits of a score hold the index of the panel. */
+/* The slot nearest to y in the panels first ... end - 1, which minimizes ||x||^2 / 2 - x.y. The lowest eight bits of a
+   score hold the panel's index. */
 static inline int model_nearest_(int first, int end, const float y[]) {
     float best = FLT_MAX;
     int found = (int)model_panel_slots_[first], panel, slot, j;
@@ -65,7 +65,7 @@ static inline float model_keep_varying_(float u[]) {
     }
     return off_sq;
 }
-/* An upper bound on sqrt(2 gamma) times the distance from the slice; infinite if the bound would be 1.415 or more. */
+/* An upper bound on sqrt(2 gamma) times the distance from the slice; infinite if it would be 1.415 or more. */
 static inline float model_slice_distance_(float off_sq) {
     const float x = model_theta_above_ * off_sq;
     if (!(x < 2.0f)) return approxsvm_infinity32();
@@ -82,7 +82,7 @@ static inline double model_scaled_(float part, int e, int degree) {
 #endif
 }
 
-/* The sum of the constant of expansion e and the parts of all degrees. */
+/* The sum of expansion e's constant and the parts of all degrees. */
 static inline double model_inner_(int e, const float u[]) {
     const model_coefficient_* next = model_degree_1_ + e * model_n_varying_;
     double inner = model_constants_[e];

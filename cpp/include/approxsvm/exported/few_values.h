@@ -2,7 +2,7 @@
    (backends/c99/few_values.py). Numbers:
 
    model_n_terms_            support vectors; the codes of a vector, of model_step_bits_ bits and at most
-                             model_largest_step_, are packed into model_n_words_ words, model_per_word_ to a word
+                             model_largest_step_, are packed into model_n_words_ words, model_per_word_ per word
    model_origin_             origin of the grid; model_per_step_ converts to steps; code 0 of feature j is
                              model_lowest_[j] steps from the origin
    model_kernels_            kernel values by squared distance, up to model_n_kernels_
@@ -11,9 +11,9 @@
                              and model_besides_ are for rows off the grid; no bound is above model_most_ */
 #include "float32.h"
 
-/* The squared distance of two rows in steps. With one bit, the distance is the number of different bits. With two bits,
-   16 features at a time, the distance is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low,
-   where a borrow clears high: 2 - 1 = 1. Otherwise, it is added up feature by feature. */
+/* The squared distance of two rows in steps. With one bit, it is the number of differing bits. With two bits, 16
+   features at a time, it is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow
+   clears high: 2 - 1 = 1. Otherwise, it is summed feature by feature. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #if model_step_bits_ == 1
     uint32_t sum = 0;
@@ -51,7 +51,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #endif
 }
 
-/* The squared distance in steps of a row that is not on the grid. */
+/* The squared distance, in steps, of a row that is not on the grid. */
 static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     float s[4];
     int j;

@@ -1,10 +1,9 @@
 /* Quadratic forms and norms of up to model_n_varying_ coordinates. The order of additions differs from the core's, and
-   suits processors without SIMD. The core (expansion/polynomial.hpp) keeps eight lanes separate until the end; here
-   this could take eight products instead of one. Chains of additions are no longer than form_depth() and norm_depth()
-   of the core (bounds/certificate.hpp), as the bounds assume; tests/backends/test_c_paths.py counts the chains.
-   Numbers:
+   suits processors without SIMD. The core (expansion/polynomial.hpp) keeps eight lanes separate until the end; here,
+   this could take eight products instead of one. Chains of additions are no longer than the core's form_depth() and
+   norm_depth() (bounds/certificate.hpp), as assumed by the bounds; tests/backends/test_c_paths.py counts them. Numbers:
 
-   model_degree_             the degree of expansions, whose coefficients are integers if model_is_quantized_ */
+   model_degree_             degree of the expansions; their coefficients are integers if model_is_quantized_ */
 
 static inline float model_sq_norm_(const float u[]) {
 #if model_degree_ == 1
@@ -78,7 +77,7 @@ static inline float model_quadratic_form_(const model_coefficient_* q, const mod
 #endif
 
 #if model_degree_ >= 3
-/* Homogeneous polynomials, sum_i u_i part(u_i ...). The pointer *next is moved past the coefficients that were read. */
+/* Homogeneous polynomials, sum_i u_i part(u_i ...). The pointer *next is moved past the coefficients read. */
 static inline float model_part_2_(const model_coefficient_** next, int n, const float u[]) {
     const model_coefficient_* const q = *next;
     *next += n * (n + 1) / 2;

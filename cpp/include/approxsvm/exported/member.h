@@ -1,4 +1,4 @@
-/* Decision values, probabilities and labels of a row, for a single model or a member of an ensemble. */
+/* A row's decision values, probabilities and labels, for a single model or an ensemble member. */
 #include "preamble.h"
 #include "rows.h"
 #if model_n_words_

@@ -1,24 +1,24 @@
-/* Input maps in float64. Each number is a ball (program/ball.h). The value of a ball is the source's own number until
-   the first op whose arithmetic differs from the source's. A missing value is NaN until a lookup replaces it. A row
-   that an op rejects becomes NaN at the end.
+/* Input maps in float64. Each number is a ball (program/ball.h). Its value is the source's own number until the first
+   op whose arithmetic differs from the source's. A missing value is NaN until a lookup replaces it. A row rejected by
+   an op becomes NaN at the end.
 
-   The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that the map has are
-   defined. The op takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them
-   by model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. The op's doubles begin at
-   model_op_doubles_[k] of model_doubles_, its integers at model_op_integers_[k] of model_integers_, and
-   model_op_details_[k] is a number whose meaning depends on the kind. If model_op_is_source_[k] is true, the inputs are
-   the source's own numbers; if model_op_is_exact_[k] is true, the inputs have no radii.
+   The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the map's kinds are defined. It
+   replaces model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, by model_op_n_[k] outputs; the
+   row then has model_op_width_[k] numbers. The op's doubles begin at model_op_doubles_[k] in model_doubles_, its
+   integers at model_op_integers_[k] in model_integers_, and the meaning of model_op_details_[k] depends on the kind. If
+   model_op_is_source_[k] is true, the inputs are the source's own numbers; if model_op_is_exact_[k] is true, they have
+   no radii.
 
    Consecutive ops that each read one number are applied to one number after another. An op that reads several numbers
-   begins a loop over the row, which the ops up to model_op_ends_[k] share. At the end of the loop, model_op_keeps_[k]
-   tells which radii are kept: 1 for the sum of squares of the radii that the next op takes (without a next op, of all
-   radii), 2 for each radius. For an op that begins a loop, model_op_is_exact_[k] is true if no number of the row has a
+   begins a loop over the row, shared by the ops up to model_op_ends_[k]. At the end of the loop, model_op_keeps_[k]
+   states which radii are kept: 1 for the sum of squares of the radii used by the next op (without a next op, of all
+   radii), 2 for each radius. For an op that begins a loop, model_op_is_exact_[k] is true if no number in the row has a
    radius. If model_op_is_apart_[k] is true, op k writes outputs to y, because it still reads inputs after writing
    outputs. */
 #include "../program/ball.h"
 
-/* The first number of a row that op k takes, and whether the op takes number j. Without model_has_parts_, an op takes
-   all numbers. */
+/* The first number of a row used by op k, and whether the op uses number j. Without model_has_parts_, an op uses all
+   numbers. */
 static inline int model_first_input_(int k) {
     (void)k;
 #if model_has_parts_
@@ -38,8 +38,8 @@ static inline int model_takes_(int k, int j) {
 
 #if model_op_affine_
 #include "../program/ops/affine.h"
-/* A scaler. model_op_details_ tells which parts the scaler has; each part has one number per input. The parts follow
-   three doubles: bounds on the rounding of operations and on underflow, and the relative error of the parameters. */
+/* A scaler. model_op_details_ states which parts it has; each part has one number per input. The parts follow three
+   doubles: bounds on the rounding of operations and on underflow, and the relative error of the parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
     const double *const own = model_doubles_ + (int)model_op_doubles_[k], *part = own + 3 + j;
     const int n = (int)model_op_n_[k], parts = (int)model_op_details_[k];
@@ -97,8 +97,8 @@ static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
 #endif
 
 #if !model_maps_rows_
-/* Feature j of a row as the source maps it, in the source's order of operations; the table of bounds includes the error
-   of this number. */
+/* Feature j of a row as mapped by the source, in its order of operations; the bound table includes the error of this
+   number. */
 static inline double model_feature_(const model_row_ row[], int j) {
     approxsvm_ball b;
     b.value = model_given_(row, j);
@@ -143,7 +143,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #include "../program/ops/normalizer.h"
 #endif
 
-/* The output, for input j, of an op that reads one number, and whether the op rejects the row. */
+/* The output, for input j, of an op that reads one number, and whether it rejects the row. */
 static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_refused) {
     const double* const number = model_doubles_ + (int)model_op_doubles_[k] + j;
     (void)number, (void)is_refused;
@@ -200,7 +200,7 @@ static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_r
     }
 }
 
-/* The data that ops of several numbers read. */
+/* The data read by ops of several numbers. */
 typedef struct {
     const double* x;
 #if model_n_radii_
@@ -214,7 +214,7 @@ typedef struct {
 #endif
 } model_inputs_;
 
-/* Number i of the row that op k reads, and input i of op k. */
+/* Number i of the row read by op k, and input i of op k. */
 static inline approxsvm_ball model_number_(const model_inputs_* in, int k, int i) {
     approxsvm_ball b;
     b.value = in->x[i];
@@ -237,7 +237,7 @@ static inline approxsvm_ball model_looked_up_(const model_inputs_* in, int k, in
     const approxsvm_ball b = model_input_(in, k, (int)source[j]);
     approxsvm_lookup lookup;
     double found;
-    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* edges follow the values that replace NaN */
+    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* edges follow the replacements of NaN */
     lookup.values = lookup.edges + (int)ends[n] + begin + j;
     lookup.missing = lookup.edges[j - n];
     lookup.edges += begin;
@@ -266,7 +266,7 @@ static inline approxsvm_ball model_bent_(const model_inputs_* in, int k, int j) 
 #endif
 
 #if model_op_monomials_
-/* A product of up to model_op_details_ factors; an index equal to model_op_n_inputs_ means that there is no factor. */
+/* A product of up to model_op_details_ factors; an index equal to model_op_n_inputs_ stands for no factor. */
 static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, int j) {
     const int degree = (int)model_op_details_[k];
     const model_integer_* const factors = model_integers_ + model_op_integers_[k] + j * degree;
@@ -285,8 +285,8 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #endif
 
 #if model_op_normalizer_
-/* Measures the norm of a normalizer. The op's double bounds the loss by underflow. The number in model_op_details_ is
-   the kind of norm, plus 4 for sparse rows. */
+/* Measures the norm for a normalizer. The op's double bounds the loss by underflow. model_op_details_ is the kind of
+   norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
     const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
     double came = 0.0;
@@ -303,8 +303,8 @@ static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int 
 #endif
 
 #if model_op_projection_
-/* An output of a projection. The doubles are the bias, the norms of columns, the errors of the bias, and the matrix,
-   output by output. */
+/* An output of a projection. The doubles are the bias, the column norms, the bias errors, and the matrix, output by
+   output. */
 static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, int j) {
     const int n = (int)model_op_n_[k], n_inputs = (int)model_op_n_inputs_[k];
     const double *const number = model_doubles_ + (int)model_op_doubles_[k] + j, *row = number - j + 3 * n;
@@ -353,7 +353,7 @@ static inline approxsvm_ball model_read_(const model_row_ row[], const model_inp
     return b;
 }
 
-/* Number j of the row after op k; this op begins a loop. */
+/* Number j of the row after op k, which begins a loop. */
 static inline approxsvm_ball model_begun_(const model_row_ row[], const model_inputs_* in, int k, int j,
                                           int* is_refused) {
 #if model_has_parts_
@@ -364,7 +364,7 @@ static inline approxsvm_ball model_begun_(const model_row_ row[], const model_in
     return model_read_(row, in, k, j - model_first_input_(k), is_refused);
 }
 
-/* The row as the source maps it, and a bound on its distance from the row mapped in exact arithmetic. */
+/* The row as mapped by the source, and a bound on its distance from the row mapped in exact arithmetic. */
 static inline double model_map_(const model_row_ row[], double x[]) {
     model_inputs_ in;
     double sum = 0.0;

@@ -1,15 +1,15 @@
-/* Scores, probabilities and labels of one model, or of the sums of an ensemble, computed from decision values. The
+/* Scores, probabilities and labels of one model, or of an ensemble's sums, computed from decision values. The
    functions, and the derivations of their bounds, are the same as in the core (program/). Numbers:
 
    model_n_labels            labels, if any
-   model_has_threshold_      whether model_threshold_ separates two labels
-   model_has_scores_         whether labels, or sums of an ensemble, depend on scores of classes
-   model_has_shares_         whether there are probabilities: model_probabilities_of_ and model_intervals_of_ compute
-                             probabilities, with scratch space for model_n_room_of_ numbers
-   model_by_shares_          whether labels depend on probabilities
+   model_has_threshold_      if model_threshold_ separates two labels
+   model_has_scores_         if labels, or sums of an ensemble, depend on class scores
+   model_has_shares_         if there are probabilities: model_probabilities_of_ and model_intervals_of_ compute
+                             them, with scratch space for model_n_room_of_ doubles
+   model_by_shares_          if labels depend on probabilities
    model_numbers_            with model_is_each_, model_is_positive_, model_is_of_values_: fields of approxsvm_outputs
-   model_has_labels_         whether labels are needed
-   model_is_summand_         whether an ensemble adds up the model's numbers; model_is_target_: takes the labels */
+   model_has_labels_         if labels are needed
+   model_is_summand_         if an ensemble sums the model's numbers; model_is_target_: if it uses the labels */
 #if model_has_shares_
 #include "../program/probabilities.h"
 #else
@@ -26,7 +26,7 @@ static inline void model_own_scores_(const double values[], double scores[]) {
     double room[model_n_labels];
     approxsvm_scores(&model_parameters_, values, scores, room);
 }
-/* Lower and upper limits of the scores for all values within the bounds. */
+/* Lower and upper limits on the scores for all values within the bounds. */
 static inline void model_own_score_ends_(const double values[], const float bounds[], double lowest[],
                                          double highest[]) {
     double room[3 * model_n_labels];
@@ -42,7 +42,7 @@ static inline void model_shares_(const double values[], const float bounds[], do
     model_probabilities_of_(&model_parameters_, values, p, room);
     model_intervals_of_(&model_parameters_, values, bounds, lowest, highest, room);
 }
-/* Probabilities of a row and their intervals. Returns 0 for a row without values, whose probabilities are 0. */
+/* A row's probabilities and their intervals. Returns 0 for a row without values, whose probabilities are 0. */
 static inline int model_row_shares_(const model_row_ row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values_];
     float bounds[model_n_values_];
@@ -85,8 +85,8 @@ static inline int model_is_settled_(const double values[], const float bounds[],
     return approxsvm_certain_vote(model_n_labels, values, bounds, counts) == winner;
 #endif
 }
-/* The position of a row's label. Unless is_proven is null, *is_proven tells whether the label is proven to be the exact
-   model's; it is -1 for a row without values, whose position is 0. */
+/* The index of a row's label. Unless is_proven is null, *is_proven states whether the label is proven to be the exact
+   model's; it is -1 for a row without values, whose index is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double values[model_n_values_];
     float bounds[model_n_values_];
@@ -97,8 +97,8 @@ static inline int model_label_(const model_row_ row[], int* is_proven) {
 #endif
 
 #if model_has_labels_ && model_by_shares_
-/* The position of a row's label, chosen by probabilities. Unless is_proven is null, *is_proven tells whether the label
-   is proven to be the exact model's; it is -1 for a row without values, whose position is 0. */
+/* The index of a row's label, chosen by probabilities. Unless is_proven is null, *is_proven states whether the label is
+   proven to be the exact model's; it is -1 for a row without values, whose index is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     const int is_known = model_row_shares_(row, p, lowest, highest);
@@ -115,8 +115,8 @@ static inline int model_label_(const model_row_ row[], int* is_proven) {
 #endif
 
 #if model_is_summand_
-/* The numbers of a member that an ensemble adds up, and a bound on the error of each number. Returns 0 for a row
-   without values. */
+/* The numbers of a member that an ensemble sums, and a bound on the error of each. Returns 0 for a row without
+   values. */
 static inline int model_summands_(const model_row_ row[], double number[], double off[]) {
     int is_known, k;
 #if model_has_shares_
@@ -145,8 +145,8 @@ static inline int model_summands_(const model_row_ row[], double number[], doubl
 #endif
 
 #if model_is_target_
-/* The labels of a member for its targets, and whether these labels are proven; the sign of each value of a regression
-   gives a label. Returns 0 for a row without values. */
+/* The labels of a member for its targets, and whether they are proven; the sign of each value of a regression gives a
+   label. Returns 0 for a row without values. */
 static inline int model_own_targets_(const model_row_ row[], int labels[], int is_proven[]) {
 #if model_has_labels_
     labels[0] = model_label_(row, is_proven);

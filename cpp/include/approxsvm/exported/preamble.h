@@ -1,4 +1,4 @@
-/* Requirements of exported headers on the compiler. */
+/* Requirements on the compiler for exported headers. */
 #ifndef APPROXSVM_EXPORTED_PREAMBLE_H
 #define APPROXSVM_EXPORTED_PREAMBLE_H
 #include <float.h>

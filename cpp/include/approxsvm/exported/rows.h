@@ -3,13 +3,13 @@
    model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold floats
    model_steps, _offsets     a number is step * code + offset
    model_n_features          number of features of a raw row
-   model_n_used_             features that the model uses; with model_has_columns_, they are at model_columns_
+   model_n_used_             features used by the model; with model_has_columns_, they are at model_columns_
    model_n_checked_          further features, at model_checked_columns_, that the source rejects unless they are
                              finite, or unless they are finite or NaN (model_checked_nan_)
-   model_n_looked_up_        numbers that a lookup checks or replaces (below), if there is one
+   model_n_looked_up_        numbers checked or replaced by a lookup (below), if any
    model_n_replaceable_      features that may be NaN because a later lookup replaces NaN (model_takes_nan_)
-   model_has_map_            whether the source maps rows; if only codes are mapped, model_is_folded_
-   model_maps_rows_          whether a whole row is mapped at once (ops.h) instead of one feature after another */
+   model_has_map_            if the source maps rows; if only codes are mapped, model_is_folded_
+   model_maps_rows_          if a whole row is mapped at once (ops.h), not one feature after another */
 
 #include "../program/bits.h"
 #include "float32.h"
@@ -44,8 +44,8 @@ static inline float model_raw_(const model_row_ row[], int j) {
 static inline int model_is_last_(model_row_ code) {
     return code >= model_largest_code || code <= -model_largest_code;
 }
-/* Converts a row of numbers to codes; a number beyond the range of codes gets the nearest code, and NaN gets the last
-   code. */
+/* Converts a row of numbers to codes; a number beyond the code range is clamped to the nearest code, and NaN becomes
+   the last code. */
 static inline void model_quantize(const float numbers[], model_row_ row[]) {
     int j;
     for (j = 0; j < model_n_features; ++j) {
@@ -60,7 +60,7 @@ static inline void model_quantize(const float numbers[], model_row_ row[]) {
 }
 #endif
 
-/* Whether a feature that is used, or that the source checks, is beyond the range of codes. */
+/* Whether a feature that is used, or checked by the source, is beyond the code range. */
 static inline int model_is_saturated_(const model_row_ row[]) {
     int saturated = 0;
 #if model_row_bits_
@@ -76,7 +76,7 @@ static inline int model_is_saturated_(const model_row_ row[]) {
 }
 
 #if !model_row_bits_
-/* Whether a column that the source checks, but does not use, holds a number that the source rejects. */
+/* Whether a column checked, but not used, by the source holds a number that the source rejects. */
 static inline int model_has_refused_(const float row[]) {
     int refused = 0;
 #if model_n_checked_
@@ -90,7 +90,7 @@ static inline int model_has_refused_(const float row[]) {
 #endif
     return refused;
 }
-/* Whether x, which is used number j, is NaN and may be NaN. */
+/* Whether x, which is used number j, is NaN and allowed to be. */
 static inline int model_is_replaced_(float x, int j) {
 #if model_n_replaceable_
     return model_takes_nan_[j] && x != x;
@@ -103,7 +103,7 @@ static inline int model_is_replaced_(float x, int j) {
 
 #if model_n_looked_up_
 #include "../program/ops/lookup.h"
-/* The value of a lookup for feature j of a row; NaN if the row is rejected. */
+/* The value found by the lookup for feature j of a row; NaN if the row is rejected. */
 static inline double model_given_(const float row[], int j) {
     const double x = (double)row[model_lookup_source_[j]];
     const int begin = j > 0 ? (int)model_lookup_ends_[j - 1] : 0;
@@ -133,7 +133,7 @@ static inline double model_given_(const model_row_ row[], int j) {
     return (double)model_raw_(row, model_column_(j));
 }
 #if !model_row_bits_
-/* Returns 0 if all used numbers of the row are finite, else NaN. */
+/* Returns 0 if all used numbers in the row are finite, else NaN. */
 static inline float model_not_finite_(const float row[]) {
     float sum = 0.0f;
     int j;

@@ -3,12 +3,12 @@
    model_n_terms_            number of terms; their vectors are in model_vectors_
    model_n_weights_          functions that contain a term, with model_weights_; terms up to model_ends_[g] are in the
                              functions model_places_
-   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as model_is_tanh_,
-                             model_is_cos_ with model_phases_, or model_is_gaussian_ tell; else t itself
+   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as given by model_is_tanh_,
+                             model_is_cos_ with model_phases_, or model_is_gaussian_; else t itself
    model_is_form_            polynomials instead of terms, in model_degree_1_ and model_degree_2_
-   model_is_centered_        whether rows are relative to model_centers_
+   model_is_centered_        if rows are relative to model_centers_
    model_limit_sq_           rows with a larger sum of squares have no values
-   model_majorants_          polynomials that bound the error of a row; model_slopes_ bound the effect of moving it;
+   model_majorants_          polynomials that bound a row's error; model_slopes_ bound the effect of moving the row;
                              the sum of bounds is at most model_most_, if model_has_most_ */
 #include "../program/polynomial.h"
 #include "float32.h"
@@ -56,7 +56,7 @@ static inline double model_term_(const float x[], const float u[], int i) {
 #endif
 #endif
 
-/* Multiplies every term by its coefficients, and adds the products to the functions that contain the term. */
+/* Multiplies every term by its coefficients, and adds the products to the functions that contain it. */
 static inline void model_sums_(const float u[], double values[]) {
 #if model_is_form_
     int k;
@@ -86,7 +86,7 @@ static inline float model_limited_(float bound, int k) {
 #endif
 }
 
-/* Loads a row in float32; *moved is the distance by which rounding moves the row. Returns the row's sum of squares. */
+/* Loads a row in float32; *moved is the distance by which rounding moves it. Returns the row's sum of squares. */
 static inline float model_load_(const model_row_ row[], float u[], float* moved) {
     int j;
 #if model_maps_rows_

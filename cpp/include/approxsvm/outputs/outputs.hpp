@@ -1,10 +1,10 @@
-// Computes scores, probabilities and the class that the source predicts from the decision values of a row, and
-// determines which of these results are certain if values are known only within bounds. Applies program/scores.h and
-// probabilities.h to the outputs of an artifact.
+// Computes scores, probabilities and the class predicted by the source from a row's decision values, and determines
+// which of these results are certain if values are known only within bounds. Applies program/scores.h and
+// probabilities.h to an artifact's outputs.
 //
-// Values belong to the pairs of n_classes >= 2 classes, in order, or to individual classes. A one-class model has two
+// There is one value per pair of classes (in order) or one per class; n_classes >= 2. A one-class model has two
 // classes, normal and outlier, and one value. No function allocates memory: `room` is the caller's scratch space for
-// outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
+// outputs_doubles(n_classes) doubles; other arrays have the shape (n_classes,).
 #ifndef APPROXSVM_OUTPUTS_OUTPUTS_HPP
 #define APPROXSVM_OUTPUTS_OUTPUTS_HPP
 
@@ -28,7 +28,7 @@ inline approxsvm_outputs parameters_of(const OutputsView& outputs, std::size_t n
             static_cast<int>(outputs.positive), outputs.calibration_shape != DecisionShape::ovr, outputs.numbers};
 }
 
-// Whether the largest of several values is certainly the largest. A quick test is sufficient for most rows, because
+// Returns whether the largest of several values is certainly the largest. A quick test suffices for most rows, because
 // 2^-48 of the sum of absolute values exceeds the rounding of around().
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
@@ -46,12 +46,12 @@ inline bool beats_all_others(std::size_t n, const double* values, const double* 
     return true;
 }
 
-// Whether there are class probabilities, including the probabilities of normal and outlier.
+// Returns whether there are class probabilities, including the classes normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }
 
-// The functions of each kind of probabilities, in the order of the kinds' numbers.
+// The functions for each kind of probabilities, in numerical order.
 struct ProbabilityFunctions {
     void (*values)(const approxsvm_outputs*, const double*, double*, double*);
     void (*ends)(const approxsvm_outputs*, const double*, const double*, double*, double*, double*);
@@ -66,8 +66,8 @@ inline constexpr ProbabilityFunctions probability_functions[] = {
 #include "../artifact/schema.inc"
 };
 
-// Compute the probabilities of all classes, and intervals that contain the exact probabilities, if a model
-// has_probabilities().
+// If has_probabilities() is true, compute the probabilities of all classes and intervals that contain the exact
+// probabilities.
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {
     const approxsvm_outputs o = parameters_of(outputs, n_classes);
@@ -86,7 +86,7 @@ inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_cla
     if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
     return static_cast<std::size_t>(approxsvm_class_by_share(shares, outputs.threshold));
 }
-// Whether `winner` is the class for all probabilities within their intervals.
+// Returns whether `winner` is the class for all probabilities within their intervals.
 inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes, std::size_t winner,
                               const double* lowest, const double* highest) {
     if (outputs.label_rule != LabelRule::probability_threshold)
@@ -94,7 +94,7 @@ inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes,
     return approxsvm_is_certain_by_share(lowest, highest, outputs.threshold);
 }
 
-// Returns the class that the source predicts by its label rule; the first class wins ties.
+// Returns the class predicted by the source's label rule; ties go to the first class.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
     double* rest = room + n_classes;
@@ -116,7 +116,7 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
     return class_of_shares(outputs, n_classes, room);
 }
 
-// Whether the exact values have the same class as these values; `winner` is set in any case.
+// Returns whether the exact values have the same class as these values; sets `winner` in any case.
 inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                             const double* bounds, std::size_t& winner, double* room) {
     winner = predicted_class(outputs, n_classes, values, room);

@@ -1,35 +1,34 @@
-// Predictions for raw rows, which begin with answer() in this file. dispatch/target.cpp calls answer(), and so does
-// evaluate() at the end, for programs with headers alone. A row passes through these folders, in this order:
+// Predictions for raw rows, which begin with answer() in this file. It is called by dispatch/target.cpp and by
+// evaluate() at the end, for programs using only the headers. A row passes through these folders, in this order:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
-//     answers/     determines which values a request needs, and computes labels and probabilities from these values:
-//                  one_model.hpp, ensembles.hpp; evaluate.hpp maps chunks of rows, and chooses the kind of kernel
-//     kernels/     evaluates rows with a kind of kernel: gaussian.hpp, polynomials.hpp, sums_of_terms.hpp
+//     answers/     determines which values a request needs, and computes labels and probabilities from them:
+//                  one_model.hpp, ensembles.hpp; evaluate.hpp maps chunks of rows and selects the code for the kernel
+//     kernels/     evaluates rows with a kernel: gaussian.hpp, polynomials.hpp, sums_of_terms.hpp
 //     stages/      prove labels or compute values, in the order below
 //     few_values/  one stage, with its layout and memory
-//     prepare/     data for all folders: the prepared model, the call, the memory of a thread
+//     prepare/     data for all folders: the prepared model, the call, a thread's memory
 //
 // kernels/gaussian.hpp sends rows through the stages. The first stage whose error bound suffices (stages/decisions.hpp)
-// determines the result of a row:
+// determines a row's result:
 //
-//     1. the expansion around a near center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
+//     1. the expansion around a nearby center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
 //        pairs_of_classes.hpp
 //     2. the same value with a bound that depends on the row's direction, or higher degrees
-//     3. in mode exact, kernel sums over a few coordinates (subspace.hpp); with several classes, the pairs of a guessed
-//        winner (winner.hpp, winner_row.hpp)
+//     3. in "exact" mode, kernel sums over a few coordinates (subspace.hpp); with several classes, the pairs of a
+//        guessed winner (winner.hpp, winner_row.hpp)
 //     4. the exact engine in float32 (exact.hpp, engine.hpp), or sums on a grid of few values (few_values/stage.hpp)
 //     5. the engine or the sums of stage 4 in float64
-//     6. the definition, term after term in LIBSVM's order (definition.hpp)
+//     6. the definition, term by term in LIBSVM's order (definition.hpp)
 //
-// For a model of mode exact, evaluation begins with stage 3. An approximate model has only stages 1 and 2, and
-// reports its bounds. For exact values, evaluation begins with stage 5. Rows that a stage leaves undecided are
-// collected and sent to the next stage a full block at a time. The numbers in a lane do not depend on the other lanes,
-// so results do not depend on the other rows of a block.
+// For a model in "exact" mode, evaluation begins with stage 3. An approximate model has only stages 1 and 2, and
+// reports its bounds. For exact values, evaluation begins with stage 5. Rows left undecided by a stage are collected
+// and sent to the next one, a full block at a time. The values in a lane do not depend on the other lanes, so results
+// do not depend on the other rows in a block.
 //
-// The way of a row of two classes to a label of stage 1 is in eight files: this file, rows/raw_rows.hpp,
+// To follow a two-class row to a label in stage 1, read eight files: this one, rows/raw_rows.hpp,
 // answers/one_model.hpp, answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and
-// stages/decisions.hpp. These files call the arithmetic of expansion/ and bounds/, and rows/input_map.hpp if rows are
-// mapped.
+// stages/decisions.hpp. They call the arithmetic in expansion/ and bounds/, and rows/input_map.hpp if rows are mapped.
 #ifndef APPROXSVM_PREDICT_PREDICT_HPP
 #define APPROXSVM_PREDICT_PREDICT_HPP
 
@@ -39,7 +38,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Size in bytes of the scratch memory for answer() per thread, in calls of up to n_rows rows.
+// Number of bytes of scratch memory for answer() per thread, for up to n_rows rows per call.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Arena counter(nullptr);
@@ -53,7 +52,7 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// Whether certificates are computed in a separate pass. Certificates state which labels the first stage proves if only
+// Returns whether certificates are computed in a separate pass. They state which labels the first stage proves if only
 // labels are wanted. They must not depend on other outputs, because values may come from later stages or need tighter
 // bounds. Without engines, all requests are evaluated in the same way.
 inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
@@ -61,9 +60,9 @@ inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
     return out.certified && more && (model.n_members > 0 || has_engines(model));
 }
 
-// Computes all outputs for all rows of a source. Adds to `counts[stage]`, for each stage, the number of rows whose
-// results came from that stage, once per member of an ensemble and once per evaluation of a row. The size of the
-// workspace is workspace_bytes() for the number of rows in the call.
+// Computes all outputs for all rows from a source. Adds to each counts[stage] the number of rows whose results came
+// from that stage, once per member of an ensemble and once per evaluation of a row. The workspace must have
+// workspace_bytes() for the number of rows in the call.
 template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                      const Evaluation& out, std::uint64_t* counts, void* workspace,
@@ -94,7 +93,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     return answer_single<parts>(prepared, rows, own, out, counts, memory);
 }
 
-// Evaluates raw rows of any type that with_source() accepts; a fault contains the index of the row.
+// Evaluates raw rows of any type accepted by with_source(); a fault contains the row's index.
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {

@@ -1,5 +1,5 @@
-// Check rows test whether this machine computes the same values as the machine that wrote an artifact
-// (models/FORMAT.md). Check rows do not pass through the input map, which only the checksum protects.
+// Check rows test whether this machine computes the same values as the one that wrote an artifact (models/FORMAT.md).
+// They do not pass through the input map, which only the checksum protects.
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
@@ -23,7 +23,7 @@ struct ReplayMemory {
     }
 };
 
-// Size in bytes of the memory for replay().
+// Number of bytes of memory for replay().
 template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
@@ -47,7 +47,7 @@ struct CheckRow {
         : function(check_row_position(n_functions, k, n_rows)), value(rows[k].value), tolerance(rows[k].tolerance) {}
 };
 
-// Assigns all rows to one given center, even if another center is nearer.
+// Assigns all rows to a given center, even if another is nearer.
 template <class AnyCascade>
 inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t center) {
     const Status status = expand_about_one(cascade, job, center);
@@ -55,8 +55,8 @@ inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t ce
     return status;
 }
 
-// Whether an expansion with all degrees reproduces the value of a check row, for a single row or for the same row in
-// all lanes.
+// Returns whether an expansion with all degrees reproduces the value of a check row, for a single row or for the same
+// row in all lanes.
 template <int Registers>
 inline bool has_value(const Job& job, std::size_t center, const CheckRow& check) {
     const std::size_t rows[rows_in<Registers>] = {};
@@ -110,19 +110,19 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
 }
 
 // Evaluates the exact check rows, as single rows and in a block, by the first stage whose bound suffices and by the
-// engines. The difference between each value and the stored value must not exceed the value's bound.
+// engines. Each value may differ from the stored one by at most its bound plus the stored tolerance.
 template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    const std::size_t block = by_columns(model) ? 1 : block_rows;  // rows are not evaluated together by columns
+    const std::size_t block = by_columns(model) ? 1 : block_rows;  // by columns, rows are not evaluated together
     const std::size_t batches[] = {1, block, 1, block};
     for (std::size_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
-        bool is_defined = false;  // whether the single row was evaluated by the definition, like a row at a tie
+        bool is_defined = false;  // true if the single row was evaluated by the definition, like a row at a tie
         for (std::size_t b = 0; b < 4; ++b) {
-            if (b == 1 && is_defined) continue;  // a block would sum all pairs of classes for each row
+            if (b == 1 && is_defined) continue;  // a block would sum all class pairs for each row
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);

@@ -1,5 +1,5 @@
-// An upper bound on the work for the label of any single row: the sum of the maximum work of all stages. The unit of
-// work is a multiply-add of inner products, quadratic forms and sums. An exp counts as work_of_exp units, and a float64
+// An upper bound on the work for any single row's label: the sum of the maximum work of all stages. The unit of work is
+// a multiply-add in inner products, quadratic forms and sums. An exp counts as work_of_exp units, and a float64
 // operation as two. Loading and mapping a row and looking up its bounds are not counted.
 #ifndef APPROXSVM_PREDICT_ROW_WORK_HPP
 #define APPROXSVM_PREDICT_ROW_WORK_HPP
@@ -11,11 +11,11 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct RowWork {
-    double all_stages = 0.0;       // work of the stages up to the float64 engine
+    double all_stages = 0.0;       // work of all stages up to the float64 engine
     double with_definition = 0.0;  // work including the definition, for rows undecided in float64, such as ties
 };
 
-// Returns the work of the parts of degrees first ... last in n features.
+// Returns the work for the parts of degrees `first` through `last` in n features.
 inline double work_of_form(std::size_t n, int first, int last) {
     double work = 0.0;
     for (int k = first; k <= last; ++k) work += static_cast<double>(n_monomials(n, k));
@@ -32,7 +32,7 @@ inline double work_of_routing(const ModelView& view) {
     return static_cast<double>((router_panels(view.router.n_groups) + longest) * router_width * view.n_features);
 }
 
-// Returns the work of all stages over a few coordinates, for the most expensive group.
+// Returns the work for all stages over a few coordinates, for the most expensive group.
 APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     const std::size_t n_stages = view.subspaces.n_stages, n_forms = n_subspace_forms(view);
     double work = 0.0;
@@ -56,13 +56,13 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Returns the work for several classes with the pairs of guessed winners (winner_row.hpp), in stages up to float32.
+// Returns the work for several classes, using the pairs of guessed winners (winner_row.hpp), in stages up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
-    // Kernel values of all classes, and of lists: up to half of all support vectors, then the lists of one more class,
-    // at most half.
+    // Kernel values for all classes, and for lists: up to half of all support vectors, then the lists of one more
+    // class, at most half.
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
-    // Both parts of each pair of every class: once with one sum, and once with two sums.
+    // Both parts of each pair for every class: once with one sum, and once with two.
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(lanes_for<float>(view.class_counts[w]));
         work += static_cast<double>(3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n));
@@ -86,10 +86,10 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
     const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
     const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));
-    if (may_have_few_values(view)) work += engine32;  // the engine for few values, if used, costs less
+    if (may_have_few_values(view)) work += engine32;  // the engine for few values, if used, is cheaper
     if (is_of_pairs && WinnerTiles(pair_coefficients(view)).is_usable) {
         work += std::fmax(engine32, work_of_winner(view, n_lanes));
-        // The undecided pairs in float64; at most, the support vectors of all pairs are used.
+        // The undecided pairs in float64 use at most the support vectors of all pairs.
         work += 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * 2 * (n - 1)));
     } else {
         work += work_of_subspaces(view) + engine32;
@@ -99,7 +99,7 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     return {work, work + definition};
 }
 
-// Computes the work; returns false if it is unknown, as for kernels that are not Gaussian.
+// Computes the work; returns false if it is unknown, as for non-Gaussian kernels.
 APPROXSVM_COLD inline bool work_of_row(const ModelView& view, RowWork& work) {
     work = {};
     bool is_known = true;

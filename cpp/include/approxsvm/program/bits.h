@@ -1,15 +1,15 @@
 /* Numbers and their bits, in the common subset of C99 and C++17, without libc. The core includes these files; exported
-   headers contain their code with another prefix (backends/c99/text.py). Because core and headers use the same code,
-   every error bound has a single derivation, and results are identical, bit for bit, on every machine whose compiler
-   does not contract products and sums.
+   headers contain their code with another prefix (backends/c99/text.py). Because both use the same code, every error
+   bound has a single derivation, and results are bit-identical on every machine whose compiler does not contract
+   products and sums.
 
-   The including file may define the declaration specifiers of functions, and must include <stdint.h>. */
+   The including file may define declaration specifiers for functions, and must include <stdint.h>. */
 #ifndef APPROXSVM_PROGRAM_BITS_H
 #define APPROXSVM_PROGRAM_BITS_H
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
-#ifndef APPROXSVM_ANSWER /* specifiers of functions called once or twice per row, not forced inline in the core */
+#ifndef APPROXSVM_ANSWER /* specifiers for functions called once or twice per row, not forced inline in the core */
 #define APPROXSVM_ANSWER static inline
 #endif
 #ifndef APPROXSVM_PRODUCT /* the product of two numbers, rounded separately */
@@ -112,7 +112,7 @@ APPROXSVM_PROGRAM double approxsvm_next_above(double x) {
     return approxsvm_double_of_bits(bits >> 63 ? bits - 1 : bits + (bits < (uint64_t)0x7FF << 52));
 }
 
-/* The product of two numbers; no compiler fuses it with a sum. */
+/* The product of two numbers, which no compiler fuses with a sum. */
 APPROXSVM_PROGRAM double approxsvm_product(double a, double b) {
     const volatile double product = a * b;
     return product;

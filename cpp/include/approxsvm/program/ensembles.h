@@ -1,17 +1,17 @@
-/* Combinations of the numbers that the members of an ensemble compute: weighted sums of values, probabilities, scores
-   or votes, for one row at a time, over the members in the source's order. */
+/* Combinations of the values computed by an ensemble's members: weighted sums of values, probabilities, scores or
+   votes, for one row at a time, over the members in the source's order. */
 #ifndef APPROXSVM_PROGRAM_ENSEMBLES_H
 #define APPROXSVM_PROGRAM_ENSEMBLES_H
 #include "scores.h"
 
-/* A sum of an addend and n products of a weight and a number. Stored weights are within one unit of the real weights,
-   and a product goes through at most n + 1 additions, so an exact sum is within
+/* A sum of an addend and n products of a weight and a value. Stored weights are within one unit of the real weights,
+   and a product passes through at most n + 1 additions, so an exact sum is within
 
        sum |w| e + (n + 4) u (|addend| + sum |w x|)
 
-   of the computed sum, if e bounds the error of each number x. The source's rounding error is at most as large, in
-   whatever order the source adds and divides; the unit covers the rounding of the core and of the source. Products of a
-   subnormal weight lose up to 2^-1074 of a number. Numbers with weight 0 may have no bound. */
+   of the computed sum, if e bounds the error of each value x. The source's rounding error is at most as large, in
+   whatever order the source adds and divides; the unit covers the rounding of both core and source. Products with a
+   subnormal weight lose up to 2^-1074 times the value. Values with weight 0 may have no bound. */
 APPROXSVM_PROGRAM double approxsvm_unit_of_sum(int n) {
     return 2.02 * ((double)n + 4.0) * 0x1p-53;
 }
@@ -31,8 +31,8 @@ APPROXSVM_PROGRAM double approxsvm_bound_of_sum(double unit, double bound) {
 }
 
 /* Whether the winner is the same however the `n_open` members without certain labels vote. Such a member counts with
-   1/2 +- 1/2 for each of its labels. If there are no such members, the source and the core add the same numbers in the
-   same order. */
+   1/2 +- 1/2 for each of its labels. If there are none, the source and the core add the same values in the same
+   order. */
 APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_open, const double* sums, const double* bounds) {
     const int winner = approxsvm_first_largest(n, sums);
     const double least = approxsvm_around(sums[winner], bounds[winner]).lowest;

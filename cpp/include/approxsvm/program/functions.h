@@ -1,5 +1,5 @@
-/* Functions of one variable, with proven error bounds in units u = 2^-53 of the result. The bounds hold whether or not
-   products are fused with sums. */
+/* Functions of one variable, with proven error bounds in units u = 2^-53 relative to the result. The bounds hold
+   whether or not products are fused with sums. */
 #ifndef APPROXSVM_PROGRAM_FUNCTIONS_H
 #define APPROXSVM_PROGRAM_FUNCTIONS_H
 #include "bits.h"
@@ -11,18 +11,18 @@
 
    Let high = m 2^k with sqrt(1/2) <= m < sqrt(2). Then f = m - 1 is exact, and with s = f / (2 + f)
        log m = 2 atanh s = f - (f^2 / 2 - s (f^2 / 2 + R)),    R = 2 s^2 / 3 + 2 s^4 / 5 + ... + 2 s^22 / 23,
-   up to a truncation error of R below 2^-60 log m. Since |f| <= 0.4143 and |s| <= 0.1716, the error of f^2 / 2 is 0.09
-   u, the error of s (f^2 / 2 + R) is 0.1 u, and their difference adds 0.09 u; subtracting this difference from f adds
-   at most 0.35 u if k is not 0, because then |log| >= 0.3465. The total error is below 2.9 u. The product of k and the
-   leading 32 bits of log 2 is exact. The argument `low` contributes low / high - (low / high)^2 / 2, where the second
-   term is less than u / 2 times the first. */
+   up to a truncation error of R below 2^-60 log m. Since |f| <= 0.4143 and |s| <= 0.1716, the error of f^2 / 2 is at
+   most 0.09 u, the error of s (f^2 / 2 + R) at most 0.1 u, and their difference adds at most 0.09 u; subtracting it
+   from f adds at most 0.35 u if k is not 0, because then |log| >= 0.3465. The total error is below 2.9 u. The product
+   of k and the leading 32 bits of log 2 is exact. The argument `low` contributes low / high - (low / high)^2 / 2, where
+   the second term is less than u / 2 times the first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     static const double series[11] = {2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
                                       2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
     const int is_tiny = high < 0x1p-1022;
     const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
-    /* An OR of the exponent into the bits of 2^52 converts the exponent to double without an integer conversion. */
+    /* An OR of the exponent into the bits of 2^52 converts it to double without an integer conversion. */
     const double exponent = approxsvm_double_of_bits((bits >> 52) | (uint64_t)0x433 << 52) - 0x1p52;
     const double mantissa = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | one);
     const int is_large = mantissa > 1.4142135623730951;
@@ -45,11 +45,11 @@ APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
 /* exp(t) - subtracted, with subtracted 0 or 1, within 4 u, apart from underflow; infinity for t >= 709.78.
 
    Let t = k log 2 + r with |r| <= 0.3467; the error of r is below 1.1 u |r|. The series exp(r) - 1 = r + r^2 / 2 + ...
-   + r^14 / 14! has a relative truncation error below 2^-60 and a relative error below 2 u. The series is added to 1 -
-   2^-k, which is exact up to k = 53. If k is not 0, the sum is at least 0.207 in absolute value, while the series is at
-   most 0.293 for negative r, so the error of 2 u of the series is less than 3 u of the sum; the sum itself is rounded
-   once more. For t below -50, the result is -1, rounded. For exp(t), only r and the series have errors; for t below
-   -708, the result is exp(-708). */
+   + r^14 / 14! has a relative truncation error below 2^-60 and a relative error below 2 u. It is added to 1 - 2^-k,
+   which is exact up to k = 53. If k is not 0, the sum is at least 0.207 in absolute value, while the series is at most
+   0.293 for negative r, so its error of 2 u is less than 3 u of the sum; the sum itself is rounded once more. For t
+   below -50, the result is -1, rounded. For exp(t), only r and the series have errors; for t below -708, the result is
+   exp(-708). */
 APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     static const double series[13] = {1.0 / 87178291200.0,
                                       1.0 / 6227020800.0,
@@ -94,11 +94,11 @@ APPROXSVM_PROGRAM double approxsvm_tanh(double t) {
     return t < 0.0 ? -found : found;
 }
 
-/* cos(t) with an absolute error of 4 u, for |t| < 2^19.
+/* cos(t) with an absolute error of at most 4 u, for |t| < 2^19.
 
    Let t = k pi / 2 + r with |r| <= 0.7855. The leading 99 bits of pi / 2 are split into three parts whose products with
-   k are exact, so the error of r is two roundings, 1.6 u. The series omits the terms from r^18 / 18! and r^19 / 19! on,
-   which are less than 0.02 u, and its rounding error is below 1.5 u. */
+   k are exact, so the error of r is at most two roundings, 1.6 u. The series omits the terms from r^18 / 18! and r^19 /
+   19! on, which are less than 0.02 u, and its rounding error is below 1.5 u. */
 APPROXSVM_PROGRAM double approxsvm_cos(double t) {
     static const double series[2][9] = {
         {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
@@ -118,7 +118,7 @@ APPROXSVM_PROGRAM double approxsvm_cos(double t) {
 }
 
 /* The square root of x >= 0 within 2 u; infinity and NaN are returned unchanged. Halving the exponent gives a relative
-   error of 6.1 %, which four Newton steps reduce below 2^-80. */
+   error of at most 6.1%, which four Newton steps reduce to below 2^-80. */
 APPROXSVM_PROGRAM double approxsvm_root(double x) {
     double scale = 1.0, root;
     int k;

@@ -1,4 +1,4 @@
-/* Powers, and bounds that are polynomials. */
+/* Powers, and polynomial bounds. */
 #ifndef APPROXSVM_PROGRAM_POLYNOMIAL_H
 #define APPROXSVM_PROGRAM_POLYNOMIAL_H
 #include "bits.h"
@@ -11,7 +11,7 @@ APPROXSVM_PROGRAM double approxsvm_powered(double t, int power) {
     return product;
 }
 
-/* The value at r >= 0 of a polynomial with coefficients of at least 0, rounded up. */
+/* The value at r >= 0 of a polynomial with nonnegative coefficients, rounded up. */
 APPROXSVM_PROGRAM float approxsvm_polynomial_above(const float* c, int n, float r) {
     float sum = c[n - 1];
     int k;

@@ -1,16 +1,15 @@
-/* Probabilities of classes: for each kind KIND of artifact/schema.inc,
+/* Class probabilities: for each kind KIND in artifact/schema.inc,
 
        approxsvm_KIND(outputs, values, probabilities, room)
        approxsvm_KIND_ends(outputs, values, bounds, lowest, highest, room)
 
-   compute the probabilities, and intervals that contain the probabilities of the exact values (in the sense of
-   scores.h).
-   The array `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
+   compute the probabilities, and intervals that contain the probabilities for the exact values (in the sense of
+   scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.
 
-   All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
-   the ends of the probabilities' intervals. The functions widen these intervals by more than their rounding. The core
-   uses the exp of the C library, and the order of operations of LIBSVM and scikit-learn, so that probabilities equal
-   LIBSVM's and scikit-learn's bit for bit. */
+   All functions but one are monotone in each value or score, so the endpoints of the intervals of values or scores map
+   to the endpoints of the probability intervals. The functions widen these intervals by more than their rounding. The
+   core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
+   bit-identical to theirs. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
@@ -18,7 +17,7 @@
 #ifndef APPROXSVM_EXP /* exp(x) within 4 u, or within 2^-1020 */
 #define APPROXSVM_EXP approxsvm_exp
 #endif
-#ifndef APPROXSVM_COUNT /* number of knots, from the numbers of a calibrator */
+#ifndef APPROXSVM_COUNT /* number of knots, from a calibrator's data */
 #define APPROXSVM_COUNT (int)
 #endif
 
@@ -29,7 +28,7 @@ APPROXSVM_ANSWER double approxsvm_sigmoid(double x) {
 }
 
 /* The interval of 1 / (1 + exp(slope f + intercept)). The terms slope f and intercept may be large and cancel. Then the
-   rounding of slope f matters; this rounding depends on whether the compiler fuses the product with the sum. */
+   rounding of slope f matters; it depends on whether the compiler fuses the product with the sum. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f, double slope, double intercept) {
     const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
     const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
@@ -38,15 +37,15 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
         !APPROXSVM_CHECKS || approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
     const double most =
         !APPROXSVM_CHECKS || approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
-    const int is_known = least <= most; /* infinity times 0 makes this false */
+    const int is_known = least <= most; /* false for infinity times 0 */
     approxsvm_interval p;
     p.lowest = is_known ? approxsvm_sigmoid(most) : 0.0;
     p.highest = is_known ? approxsvm_sigmoid(least) : 1.0;
     return p;
 }
 
-/* Widens intervals by the rounding of their ends and of the probabilities. This rounding comes from sums over all
-   classes (share_ends), or is a few units in the last place of numbers of at most 1. */
+/* Widens intervals by the rounding of their endpoints and of the probabilities. This comes from sums over all classes
+   (share_ends), or is a few units in the last place of values of at most 1. */
 APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, double* highest) {
     const double slack = (16.0 + 4.0 * (double)n) * 0x1p-53 + extra;
     int c;
@@ -56,7 +55,7 @@ APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, doubl
     }
 }
 
-/* Fills the intervals of two classes from the interval of one class. */
+/* Fills the intervals of two classes from the interval of one. */
 APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, double extra, double* lowest,
                                          double* highest) {
     lowest[of_class] = p.lowest;
@@ -66,7 +65,7 @@ APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, dou
     approxsvm_widen(2, extra, lowest, highest);
 }
 
-/* Stores intervals without information; approxsvm_widen limits such intervals to 0 and 1. */
+/* Stores intervals without information, which approxsvm_widen limits to 0 and 1. */
 APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* highest) {
     int c;
     for (c = 0; c < n; ++c) {
@@ -79,11 +78,11 @@ APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* high
 /* Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
    `hi` are widened for their relative rounding and for the underflow of exp, so that no `hi` is 0 afterwards.
 
-   With the sum `others` of the other numbers, x_c / (x_c + others) is increasing in x_c and decreasing in `others`. The
-   sum `others` is the sum before x_c plus the sum after x_c, because subtracting x_c from the total could cancel
-   digits. Each number goes through n - 1 additions of numbers that are not negative, and one division: the relative
-   errors of an end and of a probability are at most n u, in whatever order the numbers are added up. Both errors are
-   below the 4 n u of widen, because no probability exceeds 1. */
+   Let `others` be the sum of the other values. Then x_c / (x_c + others) is increasing in x_c and decreasing in
+   `others`, which is the sum before x_c plus the sum after it, because subtracting x_c from the total could cancel
+   digits. Each value passes through n - 1 additions of nonnegative values, and one division: the relative errors of an
+   endpoint and of a probability are at most n u, in whatever order the values are added. Both errors are below the 4 n
+   u of widen, because no probability exceeds 1. */
 APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double* lowest, double* highest) {
     const double wider = 0x1p-50, tiny = 0x1p-1020;
     double sum_lo = 0.0, sum_hi = 0.0;
@@ -118,7 +117,7 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
 #define APPROXSVM_COUPLING_TOLERANCE 0.005
 #define APPROXSVM_COUPLING_SWEEPS 100
 
-/* Clips a probability away from 0 and 1. NaN becomes the smallest probability. */
+/* Clips a probability away from 0 and 1. NaN is replaced by the smallest probability. */
 APPROXSVM_PROGRAM double approxsvm_clipped(double p) {
     const double raised = p > APPROXSVM_LEAST_PAIR ? p : APPROXSVM_LEAST_PAIR;
     return raised < 1.0 - APPROXSVM_LEAST_PAIR ? raised : 1.0 - APPROXSVM_LEAST_PAIR;
@@ -158,9 +157,9 @@ APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* 
     return largest < APPROXSVM_COUPLING_TOLERANCE / (double)n;
 }
 
-/* Probabilities of n classes from the probabilities of all pairs: the second method of Wu, Lin and Weng, "Probability
-   estimates for multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij
-   p_j)^2. `q`, (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n numbers. */
+/* Probabilities of n classes from pairwise probabilities: the second method of Wu, Lin and Weng, "Probability estimates
+   for multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2.
+   `q`, (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n doubles. */
 APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) {
     const int n_sweeps = n > APPROXSVM_COUPLING_SWEEPS ? n : APPROXSVM_COUPLING_SWEEPS;
     double pqp;
@@ -220,9 +219,9 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o
     approxsvm_two_ends(p, 0, APPROXSVM_IS_POSITIVE(o) ? APPROXSVM_COUPLING_TOLERANCE : 0.0, lowest, highest);
 }
 
-/* --- one_vs_rest_calibration: one calibrator for each of several classes, with normalized results, or one calibrator
-   for the class `positive` of two. A calibrator is stored as the number of knots, all knots and all heights or, without
-   knots, the slope and intercept of a sigmoid. */
+/* --- one_vs_rest_calibration: one calibrator per class, with normalized results, or, with two classes, one calibrator
+   for the class `positive`. A calibrator is stored as the number of knots, all knots and all heights or, without knots,
+   the slope and intercept of a sigmoid. */
 #define APPROXSVM_SCRATCH_one_vs_rest_calibration(n) (5 * (n))
 
 /* Interpolates by numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left
@@ -236,7 +235,7 @@ APPROXSVM_ANSWER double approxsvm_interpolate(int n, const double* knots, const 
         left = is_beyond ? middle : left;
         right = is_beyond ? right : middle;
     }
-    /* Knots of equal heights may be so far apart that their distance overflows. */
+    /* Knots with equal heights may be so far apart that their distance overflows. */
     if (left + 1 == n || knots[left] == x || heights[left + 1] == heights[left]) return heights[left];
     slope = (heights[left + 1] - heights[left]) / (knots[left + 1] - knots[left]);
     return slope * (x - knots[left]) + heights[left];
@@ -268,8 +267,7 @@ APPROXSVM_PROGRAM double approxsvm_without_excess(double p) {
     return p > 1.0 && p <= 1.0 + APPROXSVM_MAX_EXCESS ? 1.0 : p;
 }
 
-/* If the probabilities of several classes are all 0, these probabilities become equal if `positive` is set, and
-   otherwise remain 0. */
+/* If the probabilities of several classes are all 0, they become equal if `positive` is set, and remain 0 otherwise. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs* o, const double* values, double* p,
                                                         double* room) {
     const int n = APPROXSVM_N_CLASSES(o), positive = APPROXSVM_IS_POSITIVE(o);
@@ -333,7 +331,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
     const double beta = o->numbers[0];
     double best, largest, total = 0.0;
     int overflows, c;
-    if (n == 2) { /* the same result for either order of the classes */
+    if (n == 2) { /* the same result for either class order */
         p[0] = values[0];
         p[1] = -values[0];
     } else {
@@ -341,7 +339,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
     }
     best = p[approxsvm_first_largest(n, p)];
     largest = beta * best;
-    overflows = !approxsvm_is_finite(largest); /* the largest score is subtracted first in this case */
+    overflows = !approxsvm_is_finite(largest); /* in this case, the largest score is subtracted first */
     for (c = 0; c < n; ++c) {
         p[c] = APPROXSVM_EXP(overflows ? beta * (p[c] - best) : beta * p[c] - largest);
         total += p[c];
@@ -374,7 +372,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
         approxsvm_unknown_ends(n, lowest, highest);
         return;
     }
-    /* Here and in the probabilities, products and differences err by a few roundings of the largest product. */
+    /* Here and in the probabilities, products and differences err by at most a few roundings of the largest product. */
     for (c = 0; c < n; ++c) {
         lo[c] = APPROXSVM_EXP(lo[c] - top - 0x1p-50 * scale);
         hi[c] = APPROXSVM_EXP(hi[c] - top + 0x1p-50 * scale);
@@ -392,7 +390,7 @@ APPROXSVM_ANSWER void approxsvm_members_mean(const approxsvm_outputs* o, const d
     for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) p[c] = values[c] / o->numbers[0];
 }
 
-/* The bound of a sum covers the rounding of the total and of the quotient (ensembles.h). */
+/* The bound on a sum covers the rounding of the total and of the quotient (ensembles.h). */
 APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, const double* values,
                                                   const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
                                                   double* room) {
@@ -407,7 +405,7 @@ APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, co
 }
 
 /* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
-   ten marks in ascending order. LIBSVM returns 0 at exactly the last mark and for NaN. */
+   ten ascending marks. LIBSVM returns 0 at exactly the last mark and for NaN. */
 #define APPROXSVM_SCRATCH_density_marks(n) 1
 #define APPROXSVM_N_MARKS 10
 

@@ -1,9 +1,9 @@
-/* Scores of classes, intervals for the scores of exact values, and labels by the largest score.
+/* Class scores, intervals for the scores of exact values, and labels by the largest score.
 
-   Values belong to pairs of classes (votes.h) or to each class. A bound limits the distance of a value from the exact
-   value. Bounds that are infinite, NaN or negative carry no information; neither do values that are not finite.
-   Intervals contain the results of these functions for the exact values, in this arithmetic and over the real numbers:
-   the rounding of these functions is part of every interval. */
+   There is one value per pair of classes (votes.h) or per class. A bound limits a value's distance from the exact
+   value. Infinite, NaN or negative bounds carry no information; neither do nonfinite values. Intervals contain the
+   results of these functions for the exact values, in this arithmetic and over the real numbers: the rounding of these
+   functions is part of every interval. */
 #ifndef APPROXSVM_PROGRAM_SCORES_H
 #define APPROXSVM_PROGRAM_SCORES_H
 #include "votes.h"
@@ -12,13 +12,13 @@ typedef struct {
     double lowest, highest;
 } approxsvm_interval;
 
-/* Parameters of scores and probabilities. */
+/* Parameters for computing scores and probabilities. */
 typedef struct {
     int n_classes;         /* number of classes, at least 2 (inlier and outlier) */
-    int is_each;           /* whether each of several classes has a value instead of each pair */
-    int positive;          /* a flag that depends on the kind of probabilities */
-    int of_values;         /* whether several classes are calibrated by values instead of scores */
-    const double* numbers; /* parameters of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
+    int is_each;           /* true if each of several classes has a value, instead of each pair */
+    int positive;          /* a flag that depends on the probability kind */
+    int of_values;         /* true if several classes are calibrated by values instead of scores */
+    const double* numbers; /* parameters for the probability kind, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
 /* Exported headers define a macro as a constant if all models have the same number. */
 #ifndef APPROXSVM_N_CLASSES
@@ -30,7 +30,7 @@ typedef struct {
 
 /* The interval that contains the exact value. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound) {
-    const double reach = bound * (1.0 + 0x1p-52); /* at least the bound; each end is rounded once more */
+    const double reach = bound * (1.0 + 0x1p-52); /* at least the bound; each endpoint is rounded once more */
     const int is_known = approxsvm_is_known(value, bound);
     approxsvm_interval x;
     x.lowest = is_known ? -approxsvm_next_above(reach - value) : -approxsvm_infinity();
@@ -38,8 +38,7 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound)
     return x;
 }
 
-/* An upper bound on the distance of a number from the farther end of its interval, after rounding of the number and the
-   end. */
+/* An upper bound on the distance of a number from the farther endpoint of its interval, after rounding of both. */
 APPROXSVM_PROGRAM double approxsvm_farther_end(double number, double lowest, double highest) {
     const double above = highest - number, below = number - lowest;
     return (above > below ? above : below) * (1.0 + 0x1p-51);
@@ -50,9 +49,9 @@ APPROXSVM_PROGRAM double approxsvm_confidence(double sum, double limit) {
     return approxsvm_abs(sum) <= 1e300 ? sum / (3.0 * (approxsvm_abs(sum) + 1.0)) : limit;
 }
 
-/* scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)) with the sum s of the values in
-   favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0 instead of
-   0, for the reason given in votes.h. */
+/* scikit-learn's one-vs-rest scores from one-vs-one values, votes + s / (3 (|s| + 1)), where s is the sum of the values
+   in favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0 instead
+   of 0, for the reason given in votes.h. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, double* scores, double* sums) {
     int i, j;
     for (i = 0; i < n; ++i) scores[i] = sums[i] = -0.0;
@@ -66,10 +65,10 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, 
     for (i = 0; i < n; ++i) scores[i] += 0.0 + sums[i] / (3.0 * (approxsvm_abs(sums[i]) + 1.0));
 }
 
-/* Intervals of the one-vs-rest scores. An undecided pair may vote for each of its classes, so a class with one
-   undecided pair has an interval about 1 wide. If all pairs of a class are certain, the interval is at most 2/3 of the
-   sum of their bounds wide, because the slope of s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n
-   roundings of the sum of absolute values; scores add a few roundings of n. `room` is scratch space for 3 n numbers. */
+/* Intervals of the one-vs-rest scores. An undecided pair may vote for either of its classes, so a class with one
+   undecided pair has an interval about 1 wide. If all pairs of a class are certain, the width is at most 2/3 of the sum
+   of their bounds, because the slope of s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n roundings of
+   the sum of absolute values; scores add a few roundings of n. `room` is scratch space for 3 n doubles. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, const APPROXSVM_BOUND* bounds,
                                                  double* lowest, double* highest, double* room) {
     const double unit = (double)n * 0x1p-53;
@@ -102,8 +101,7 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, co
     }
 }
 
-/* The score of each class, which is the class's value or its one-vs-rest score; `room` is scratch space for n
-   numbers. */
+/* The score of each class: its value or its one-vs-rest score; `room` is scratch space for n doubles. */
 APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double* values, double* scores, double* room) {
     int c;
     (void)o;
@@ -114,7 +112,7 @@ APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double*
     for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) scores[c] = values[c];
 }
 
-/* Intervals of the scores; `room` is scratch space for 3 n numbers. */
+/* Intervals of the scores; `room` is scratch space for 3 n doubles. */
 APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const double* values,
                                            const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
                                            double* room) {
@@ -131,8 +129,8 @@ APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const dou
     }
 }
 
-/* Whether the winner's number exceeds all other numbers, for all numbers within their intervals. Equal scores go to the
-   first class; probabilities that are equal up to rounding are not certain. */
+/* Whether the winner's number exceeds all others, for all numbers within their intervals. Equal scores go to the first
+   class; probabilities that are equal up to rounding are not certain. */
 APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowest, const double* highest,
                                           int ties_count) {
     const double least = lowest[winner];
@@ -143,8 +141,8 @@ APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowes
     return 1;
 }
 
-/* Labels by a threshold: a row belongs to class threshold[1] if the value or probability of this class reaches
-   threshold[0]. Other functions tell whether the label is certain. */
+/* Labels by a threshold: a row belongs to class threshold[1] if this class's value or probability reaches threshold[0].
+   Other functions state whether the label is certain. */
 APPROXSVM_PROGRAM int approxsvm_label_of_threshold(const double* threshold) {
     return threshold[1] != 0.0;
 }

@@ -1,13 +1,13 @@
-/* Terms of a sum f(z) = b + sum_i a_i g(t_i): powers, tanh or cosines of t_i = v_i . z + s_i.
+/* Terms of a sum f(z) = b + sum_i a_i g(t_i): powers, hyperbolic tangents or cosines of t_i = v_i . z + s_i.
 
-   The power p of a term is at least 1, or 0 for tanh and cos. For |t| <= B, the absolute values are at most:
+   A term's power p is at least 1, or 0 for tanh and cos. For |t| <= B, the absolute values are at most:
 
                  |g|    |g'|         |g''|
        t^p       B^p    p B^(p-1)    p (p-1) B^(p-2)
        tanh t    1      1            1
        cos t     1      1            1
 
-   For rows of norm r, |t_i| <= B_i = alpha_i r + beta, with alpha_i >= ||v_i|| and beta >= |s_i|. Let q = max(p, 1).
+   For rows of norm r, |t_i| <= B_i = alpha_i r + beta, where alpha_i >= ||v_i|| and beta >= |s_i|. Let q = max(p, 1).
    Two sums suffice for all bounds: A1 = sum_i |a_i|, and the polynomial
 
        M(r) = sum_i |a_i| B_i^q = sum_k moments_k (reach r)^k beta^(q-k),
@@ -18,7 +18,7 @@
 #define APPROXSVM_PROGRAM_TERMS_H
 #include "bits.h"
 
-/* The largest absolute value of g, g' or g'' (order 0, 1 or 2) for |t| <= reach. */
+/* The maximum absolute value of g, g' or g'' (order 0, 1 or 2) for |t| <= reach. */
 APPROXSVM_PROGRAM double approxsvm_term_limit(int power, int order, double reach) {
     double limit = 1.0;
     int k;
@@ -31,14 +31,14 @@ APPROXSVM_PROGRAM int approxsvm_moduli_degree(int power) {
     return power > 0 ? power : 1;
 }
 
-/* Adds a term to the moments, with share = alpha / reach. approxsvm_end_moments() multiplies by the binomial
+/* Adds a term to the moments, where share = alpha / reach. approxsvm_end_moments() multiplies by the binomial
    coefficients. */
 APPROXSVM_PROGRAM void approxsvm_add_to_moments(double* moments, int power, double modulus, double share) {
     int k;
     for (k = 0; k <= approxsvm_moduli_degree(power); ++k, modulus *= share) moments[k] += modulus;
 }
 
-/* Completes the moments of n terms and rounds them up. `a1` is A1. */
+/* Completes the moments of n terms and rounds them up; `a1` is A1. */
 APPROXSVM_PROGRAM void approxsvm_end_moments(double* moments, int power, double n, double a1) {
     const int last = approxsvm_moduli_degree(power);
     double binomial = 1.0;
@@ -63,7 +63,7 @@ APPROXSVM_PROGRAM double approxsvm_moduli_at(const double* moments, int power, i
 }
 
 /* The error of a sum with M = `moduli` if every t_i is off by at most of_arguments B_i, and every term, with its
-   coefficient and all sums that it goes through, by at most of_terms times the largest |g|. If p = 0, the error is at
+   coefficient and all sums that it passes through, by at most of_terms times the largest |g|. If p = 0, the error is at
    most (2 + of_terms) A1. */
 APPROXSVM_PROGRAM double approxsvm_sum_error(int power, double of_arguments, double of_terms, double moduli,
                                              double a1) {

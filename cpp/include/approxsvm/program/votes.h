@@ -1,20 +1,20 @@
-/* Labels by the votes of pairs of classes, and tests whether a label is certain although values have errors.
+/* Labels by the votes of class pairs, and tests whether a label is certain although values have errors.
 
-   Classes are positions in the model's list of labels. Values belong to the pairs (0, 1), (0, 2), ..., (1, 2), ...; a
-   positive value is a vote for the first class of its pair, and any other value is a vote for the second class. The
-   class with the most votes wins; the first class wins ties, as in LIBSVM. Counts start at 1 instead of 0, because
-   compilers would replace a loop that clears an array with a call of memset. */
+   Classes are indices into the model's list of labels. There is one value per pair (0, 1), (0, 2), ..., (1, 2), ...; a
+   positive value is a vote for the first class of its pair, and any other value for the second. The class with the most
+   votes wins; ties go to the first class, as in LIBSVM. Counts start at 1 instead of 0, because compilers would replace
+   a loop that clears an array with a call to memset. */
 #ifndef APPROXSVM_PROGRAM_VOTES_H
 #define APPROXSVM_PROGRAM_VOTES_H
 #include "bits.h"
 #ifndef APPROXSVM_BOUND /* the number type of bounds */
 #define APPROXSVM_BOUND float
 #endif
-#ifndef APPROXSVM_CHECKS /* whether values may be infinite or NaN, and bounds negative or NaN */
+#ifndef APPROXSVM_CHECKS /* 1 if values may be infinite or NaN, and bounds negative or NaN */
 #define APPROXSVM_CHECKS 0
 #endif
 
-/* The class of a pair that certainly gets the vote of the exact value. */
+/* The class of a pair that certainly gets the exact value's vote. */
 enum { approxsvm_unknown, approxsvm_first, approxsvm_second };
 
 /* Whether a value and its bound carry information: comparisons are false for NaN, and infinite values prove nothing. */
@@ -28,7 +28,7 @@ APPROXSVM_PROGRAM int approxsvm_outcome(double value, double bound) {
     return value <= -bound ? approxsvm_second : approxsvm_unknown;
 }
 
-/* The position of the largest number; if several are equal, the first position. */
+/* The index of the largest number; if several are equal, of the first. */
 APPROXSVM_ANSWER int approxsvm_first_largest(int n, const double* x) {
     int best = 0, c;
     for (c = 1; c < n; ++c) best = x[c] > x[best] ? c : best;
@@ -40,7 +40,7 @@ APPROXSVM_ANSWER int approxsvm_most_votes(int n, const uint32_t* votes) {
     return best;
 }
 
-/* The class that wins by the values of pairs; `votes` is scratch space for n numbers. */
+/* The class that wins by the pairs' values; `votes` is scratch space for n counts. */
 APPROXSVM_ANSWER int approxsvm_vote_winner(int n, const double* values, uint32_t* votes) {
     int i, j;
     for (i = 0; i < n; ++i) votes[i] = 1;
@@ -50,7 +50,7 @@ APPROXSVM_ANSWER int approxsvm_vote_winner(int n, const double* values, uint32_t
     return approxsvm_most_votes(n, votes);
 }
 
-/* Adds the outcome of the pair (i, j) to the number of certain votes and the maximum number of votes of each class. */
+/* Adds the outcome of the pair (i, j) to each class's number of certain votes and maximum number of votes. */
 APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t* certain, uint32_t* possible) {
     certain[i] += outcome == approxsvm_first;
     certain[j] += outcome == approxsvm_second;
@@ -59,8 +59,8 @@ APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t*
 }
 
 /* The class that wins for every outcome of the unknown pairs, or -1. The worst case is possible: the winner loses all
-   its unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be one of the
-   unknown pairs. */
+   its unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be an unknown
+   one. */
 APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, const uint32_t* possible) {
     const int winner = approxsvm_most_votes(n, certain); /* only this class can win in all cases */
     int c;
@@ -71,7 +71,7 @@ APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, co
 }
 
 /* The class that wins for all values within their bounds, or -1 if there is none; `counts` is scratch space for 2 n
-   numbers. */
+   counts. */
 APPROXSVM_ANSWER int approxsvm_certain_vote(int n, const double* values, const APPROXSVM_BOUND* bounds,
                                             uint32_t* counts) {
     int i, j;

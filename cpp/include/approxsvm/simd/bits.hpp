@@ -1,5 +1,5 @@
-// Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from the digits of a
-// distance. Only this file and simd.hpp depend on a compiler or a CPU.
+// Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from a distance's
+// digits. Only this file and simd.hpp depend on the compiler or CPU.
 #ifndef APPROXSVM_SIMD_BITS_HPP
 #define APPROXSVM_SIMD_BITS_HPP
 
@@ -15,14 +15,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the lowest bits of eight bytes; bit 0 is the bit of the first byte.
+// Returns the lowest bits of eight bytes; bit 0 comes from the first byte.
 APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
     std::uint64_t all = 0;
     for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
     return static_cast<std::uint32_t>((all & 0x0101010101010101u) * 0x0102040810204080u >> 56);
 }
 
-// Sixteen bytes, for targets without wider registers of bytes.
+// Sixteen bytes, for targets without wider byte registers.
 #if defined(APPROXSVM_NEON)
 #define APPROXSVM_BYTES16
 using u8x16 = uint8x16_t;
@@ -76,9 +76,9 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; preparing a model checks whether this CPU can do so. The
-// function reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty. The operating system saves the
-// registers of the target.
+// Not all CPUs of this target can count bits in registers; preparing a model checks whether this one can. The function
+// reads cpuid itself, because zig's tables for __builtin_cpu_supports are empty. The operating system saves the
+// target's registers.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
     unsigned eax, ebx, ecx, edx;
@@ -168,14 +168,14 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 // --- byte-wise lookups
 
 // Sets sum[64 k + i] to the sum over p < n_parts of tables[p][code p of the vector in lane i of panel k], which is
-// below 65,536; panels are (n_parts, 64) bytes. The numbers run_ends are in ascending order up to n_parts; a sum over
-// the parts between two of them is at most 255.
+// below 65,536; panels are (n_parts, 64) bytes. run_ends ascends to n_parts; a sum over the parts between two of its
+// elements is at most 255.
 #if defined(APPROXSVM_AVX512)
 inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
                            const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
     const __m512i low_bytes = _mm512_set1_epi16(0xFF);
     for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
-        __m512i even = _mm512_setzero_si512(), odd = even;  // sums of even bytes and of odd bytes, in 16 bits
+        __m512i even = _mm512_setzero_si512(), odd = even;  // sums of even and odd bytes, in 16 bits
         for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
             __m512i bytes = _mm512_setzero_si512();
             for (; p < run_ends[r]; ++p, panels += 64) {
@@ -256,7 +256,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// Costs per vector of a plane, a part of codes, and all other work, in float32 multiply-adds, measured on Zen 5.
+// Costs per vector of a plane, of a part of codes, and of all other work, in float32 multiply-adds, measured on Zen 5.
 struct BitsWork {
     double plane, part, rest;
 };
@@ -268,7 +268,7 @@ constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 
 // --- a function of an integer by its digits: the product of a table entry for each digit
 
-// Number of digits in base digit_values; a single digit if registers cannot hold tables.
+// Number of digits in base digit_values; a single one if registers cannot hold tables.
 #if defined(APPROXSVM_AVX512)
 
 constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;
@@ -335,14 +335,14 @@ class DigitTables {
 
 constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
 
-// Number of digits of integers up to `most`.
+// Number of digits for integers up to `most`.
 constexpr std::size_t digits_of(std::size_t most) {
     std::size_t n = fewest_digits;
     for (std::size_t rest = most >> (digit_bits * fewest_digits); rest > 0; rest >>= digit_bits) ++n;
     return n;
 }
 
-// Calls take(Number<n>) for the number n of digits, fewest_digits <= n <= most_digits.
+// Calls take(Number<n>) for n digits, where fewest_digits <= n <= most_digits.
 template <int Digits = fewest_digits, class Take>
 APPROXSVM_INLINE auto with_digits(std::size_t n, const Take& take) {
     if constexpr (Digits < most_digits) {

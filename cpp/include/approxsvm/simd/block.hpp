@@ -1,4 +1,4 @@
-// Converts rows to the layout of the block microkernel: shifted by the center and scaled, with one row per SIMD lane.
+// Converts rows to the block microkernel's layout: shifted by the center and scaled, with one row per SIMD lane.
 #ifndef APPROXSVM_SIMD_BLOCK_HPP
 #define APPROXSVM_SIMD_BLOCK_HPP
 
@@ -51,7 +51,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The last square overlaps columns that have been loaded already, and writes the same numbers again.
+        // The last square overlaps columns already loaded, and writes the same values again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }
@@ -71,7 +71,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
     }
 }
 
-// Loads one row, coordinate by coordinate. `u` has space for whole registers.
+// Loads one row, coordinate by coordinate. `u` must have space for whole registers.
 template <class Real>
 inline void load_row(std::size_t n_features, const float* center, double scale, const Real* row,
                      std::ptrdiff_t column_stride, float* u) {
@@ -91,7 +91,7 @@ inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_
     using Note = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;
     constexpr Real largest = sizeof(Real) == sizeof(float) ? static_cast<Real>(largest_float) : Real(largest_double);
     Note found = 0;
-    if (column_stride == 1) {  // a loop that compilers vectorize
+    if (column_stride == 1) {  // a loop vectorized by compilers
         for (std::size_t j = 0; j < n_features; ++j) found |= std::fabs(row[j]) <= largest ? Note{0} : Note{1};
         return found == 0;
     }

@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the rounded product a b, even if the compiler contracts expressions, for code that computes the rounding
+// Returns the rounded product a b, even if the compiler contracts expressions, for code that computes its rounding
 // error.
 APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);

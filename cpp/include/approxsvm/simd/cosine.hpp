@@ -1,5 +1,5 @@
-// Computes cos(2 pi t) for a register of float32 or float64 numbers at a time. Angles are in turns, so that the range
-// reduction is a subtraction without rounding.
+// Computes cos(2 pi t), one SIMD register of float32 or float64 values at a time. Angles are in turns, so that the
+// range reduction is a subtraction without rounding.
 #ifndef APPROXSVM_SIMD_COSINE_HPP
 #define APPROXSVM_SIMD_COSINE_HPP
 
@@ -8,16 +8,16 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Maximum number of turns; adding `shift` to a larger number would not round to an integer.
+// Maximum number of turns; adding `shift` to a larger one would not round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
 // Bound on |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
 constexpr double cosine_error_units = 8.0;
 
-// The common code of float32 and float64, given P. With n the integer next to t, |r| = |t - n| <= 1/2 is exact, because
-// both are multiples of the last place of t. Then a = 1/4 - |r|, in [-1/4, 1/4], and cos(2 pi t) = sin(2 pi a) = a
-// P(a^2), where P is the weighted minimax (Remez) polynomial of sin(2 pi a) / a, so that errors count in full only
-// where |sin| is 1. In units of u:
+// The common code for float32 and float64, given P. Let n be the integer nearest to t. Then |r| = |t - n| <= 1/2 is
+// exact, because both are multiples of the last place of t. Let a = 1/4 - |r|, which is in [-1/4, 1/4]; then cos(2 pi
+// t) = sin(2 pi a) = a P(a^2), where P is the minimax polynomial (Remez) of sin(2 pi a) / a, with errors weighted by
+// |a|. In units of u:
 //
 //     a is rounded only if |r| < 1/8, by at most u / 8; its factor |2 pi sin(2 pi r)| is below 4.5 there         0.6
 //     the stored coefficients: 0.83 in float32 and 0.5 in float64                                              0.9
@@ -25,7 +25,8 @@ constexpr double cosine_error_units = 8.0;
 //     the last multiplication and addition of P, two roundings unless fused: 1 + 0.65; those before it         2.0
 //     a times P                                                                                                1.0
 //
-// The sum is below 5.1, and below 8 with all terms of second order. cpp/tests/test_simd.cpp compares with cosl.
+// The sum is below 5.1, and below 8 with all second-order terms. cpp/tests/test_simd.cpp compares the results with
+// cosl.
 template <int N, class Register, class Real, int Degree>
 APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real (&p)[Degree + 1]) {
     const Register shift = set1(shift_), quarter = set1(Real(0.25)), nought = set1(Real{0});
@@ -40,7 +41,7 @@ APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real 
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = mul(t[i], sum[i]);
 }
 
-// Computes cosines in place. Results are undefined beyond max_turns and for numbers that are not finite.
+// Computes cosines in place. Results are undefined beyond max_turns and for nonfinite values.
 template <int N>
 APPROXSVM_INLINE void cosine_of_turns(f32v (&t)[N]) {
     constexpr float p[] = {0x1.921fb4p+2f, -0x1.4abbb6p+5f, 0x1.46676ep+6f, -0x1.3232fap+6f, 0x1.3c4b30p+5f};

@@ -1,4 +1,4 @@
-// Computes exp(x) for x <= 0, for a register of float32 or float64 numbers at a time.
+// Computes exp(x) for x <= 0, one SIMD register of float32 or float64 values at a time.
 #ifndef APPROXSVM_SIMD_EXP_HPP
 #define APPROXSVM_SIMD_EXP_HPP
 
@@ -18,11 +18,11 @@ constexpr float exp_min_argument = -87.33f;
 //
 // Let x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that its product with
 // n is exact, with or without fused multiply-add). Then exp(r) = 1 + (r + r^2 P(r)), where P is a weighted minimax
-// polynomial of degree 4; the polynomial's relative error is 3.1e-9. cpp/tests/test_simd.cpp tests every float32 of the
+// polynomial of degree 4; its relative error is at most 3.1e-9. cpp/tests/test_simd.cpp tests every float32 in the
 // range.
 //
-// N registers are processed together, step by step, because the dependent operations on a single register would leave
-// the multiply-add units mostly idle.
+// N registers are processed together, step by step, because the dependent operations on a single one would leave the
+// multiply-add units mostly idle.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
     const f32v shift = set1(12582912.0f);  // adding 1.5 * 2^23 rounds to the nearest integer
@@ -45,16 +45,16 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// The smallest integer x for which exp(x) is above the smallest normal float64.
+// The smallest integer x for which exp(x) exceeds the smallest normal float64.
 constexpr double exp64_min_argument = -708.0;
 
 // Computes exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp64_min_argument).
 //
-// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact. P is
-// the minimax polynomial of degree 9 (Remez); with rounded coefficients, the polynomial's relative error is 1.1e-17.
-// The rest of the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
-// cpp/tests/test_simd.cpp compares with expl.
+// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so their product is exact. P is the
+// minimax polynomial of degree 9 (Remez); with rounded coefficients, its relative error is at most 1.1e-17. The rest of
+// the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
+// cpp/tests/test_simd.cpp compares the results with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {
     const f64v shift = set1(6755399441055744.0);  // 1.5 * 2^52

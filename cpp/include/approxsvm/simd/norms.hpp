@@ -1,4 +1,4 @@
-// Sums of squares and of products, and the rounding of such sums.
+// Sums of squares and of products, and their rounding.
 #ifndef APPROXSVM_SIMD_NORMS_HPP
 #define APPROXSVM_SIMD_NORMS_HPP
 
@@ -12,8 +12,8 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
 
-// Inner products are added up in chunks of this many features, which reduces the rounding error; chunks are shorter if
-// an inner product has only a few chunks.
+// Inner products are summed in chunks of this many features, which reduces the rounding error; chunks are shorter if
+// there are only a few of them.
 constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
@@ -27,8 +27,8 @@ constexpr std::size_t inner_product_depth(std::size_t n_features) {
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
 
-// Returns term(0) + ... + term(n - 1), summed in eight lanes, which are then added in pairs, in the same order on every
-// target.
+// Returns term(0) + ... + term(n - 1), summed in eight lanes, which are then added in pairs; the order is the same on
+// every target.
 template <class Term>
 APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     constexpr std::size_t width = 8;
@@ -44,12 +44,12 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
-// Returns the summation depth, in roundings, of a sum of n products that are added up in lanes.
+// Returns the summation depth, in roundings, of a sum of n products added up in lanes.
 constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
 
-// Returns sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller summation depth than
+// Returns the sum of n_terms squares x[k stride]^2, in float64, with a smaller summation depth than
 // inner_product_depth(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
@@ -71,9 +71,9 @@ inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1
     return total;
 }
 
-// Returns an upper bound on the Euclidean norm of n numbers whose squares have the sum `sq_norm`, computed with a depth
-// of at most n + 4 additions. If squares overflow or lose digits, the bound is computed from the numbers, which are
-// `stride` apart. The bound is infinite for NaN.
+// Returns an upper bound on the Euclidean norm of n values whose squares have the sum `sq_norm`, computed with a depth
+// of at most n + 4 additions. If squares overflow or lose digits, the bound is computed from the values, which are
+// `stride` apart. It is infinite for NaN.
 inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
     const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
     if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;
@@ -91,7 +91,7 @@ inline double norm_above(double sq_norm, const double* x, std::size_t n, std::si
         const double part = std::ldexp(x[j * stride], -exponent);
         scaled += part * part;
     }
-    // Add one denormal unit, because the result may be denormal. The slack of widen covers underflow of squares.
+    // Add one denormal unit, because the result may be denormal. The slack in `widen` covers underflow of squares.
     return std::ldexp(std::sqrt(scaled) * widen, exponent) + 0x1p-1074;
 }
 inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1) {

@@ -1,7 +1,6 @@
-// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp. The
-// flags of the translation unit select one target; the names below have the same meaning on every target. `f32v` is a
-// register of `lanes` floats, `f64v` is a register of `lanes64` = lanes / 2 doubles, and `f32x8` always holds eight
-// floats.
+// All compiler- and CPU-specific code of the core is in this file and, for integers, in bits.hpp. The flags of the
+// translation unit select one target; the names below have the same meaning on every target. `f32v` is a register of
+// `lanes` floats, `f64v` is a register of `lanes64` = lanes / 2 doubles, and `f32x8` always holds eight floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
 // function for an old CPU with its AVX-512 version.
@@ -20,15 +19,15 @@
 #error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and its parts"
 #endif
 
-// Contraction, -ffp-contract=fast, does not affect the bounds. Contraction turns a * b + c into one fused operation,
-// without the rounding of the product. The bounds of this library use the standard model of rounding: each result is
-// the exact result times 1 + d, |d| <= u. A fused operation satisfies this model with d = 0 for its product, and every
-// bound is valid for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one
-// use may be fused and the other rounded. No code of the core assumes this: is_finite compares instead of subtracting,
-// the error of narrowing is measured on differences times a power of two, which are not rounded, the range reductions
-// of exp have exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds
-// with contraction (tests/zoo/executors). The last bits of values may differ between builds; only LIBSVM's exact
-// probabilities (program/probabilities.h) need -ffp-contract=off.
+// Contraction, -ffp-contract=fast, does not affect the bounds. It turns a * b + c into one fused operation, without
+// rounding the product. The bounds of this library use the standard model of rounding: each result is the exact result
+// times 1 + d, where |d| <= u. A fused operation satisfies this model with d = 0 for its product, and every bound is
+// valid for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one may be
+// fused and the other rounded. No code in the core assumes this: is_finite compares instead of subtracting, the error
+// of narrowing is measured on differences times a power of two, which are not rounded, the range reductions of exp have
+// exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds with
+// contraction (tests/zoo/executors). The last bits of values may differ between builds; only bit-identical LIBSVM
+// probabilities (program/probabilities.h) require -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET_WORD baseline
@@ -57,10 +56,10 @@
 #define APPROXSVM_TARGET_WORD baseline
 #endif
 
-// The namespace of the target in this version.
+// The target's namespace in this version.
 #define APPROXSVM_TARGET APPROXSVM_JOIN(APPROXSVM_JOIN(APPROXSVM_VERSION_NAMESPACE, _), APPROXSVM_TARGET_WORD)
 
-// A test counts the multiply-adds of a row with this macro (predict/row_work.hpp).
+// A test uses this macro to count a row's multiply-adds (predict/row_work.hpp).
 #if !defined(APPROXSVM_COUNT_WORK)
 #define APPROXSVM_COUNT_WORK(n) ((void)0)
 #endif
@@ -69,7 +68,7 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Optimizes for size. A function that calls a cold function also becomes cold. Therefore, functions that programs call
+// Optimizes for size. A function that calls a cold function also becomes cold. Therefore, functions called by programs
 // are not cold and never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
@@ -84,7 +83,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// These are constants instead of functions of std, which -O0 would emit as weak symbols.
+// These are constants instead of std functions, which -O0 would emit as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -92,16 +91,16 @@ constexpr double largest_double = 0x1.fffffffffffffp1023;
 
 #if defined(APPROXSVM_AVX512)
 constexpr int lanes = 16;
-constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
+constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators in 32 registers
 using f32v = __m512;
 using f64v = __m512d;
 #define APPROXSVM_MM(name) _mm512_##name
 #else
 constexpr int lanes = 8;
-constexpr int tile_rows = 4;  // matrix rows per register tile: 4 x 3 accumulators of the 16 registers
+constexpr int tile_rows = 4;  // matrix rows per register tile: 4 x 3 accumulators in 16 registers
 using f32v = __m256;
 using f64v = __m256d;
-#define APPROXSVM_MM(name) _mm256_##name  // operations that AVX2 and AVX-512 share, with registers of different widths
+#define APPROXSVM_MM(name) _mm256_##name  // operations shared by AVX2 and AVX-512, with registers of different widths
 #endif
 constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
@@ -279,7 +278,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 #endif
 
-// Returns the sums of the lanes of r[0], r[1], ..., in the lanes of one register; each sum takes log2(lanes) additions.
+// Returns the lane sums of r[0], r[1], ..., in the lanes of one register; each sum takes log2(lanes) additions.
 APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
         r[n] =
@@ -303,7 +302,7 @@ APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
 #elif defined(APPROXSVM_NEON)
 
 constexpr int lanes = 4;
-constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
+constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators in 32 registers
 using f32v = float32x4_t;
 
 APPROXSVM_INLINE f32v zero() {
@@ -623,14 +622,14 @@ struct RegisterOf<double> {
 template <class Real>
 constexpr int lanes_of = lanes * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Real));
 
-// A compile-time number that a generic lambda can take as an argument.
+// A compile-time number that can be passed to a generic lambda.
 template <int Value>
 struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that choose no instruction set. For such programs, small code is more important than fast
-// calls with a few rows.
+// The target of programs that select no instruction set. For them, small code is more important than fast calls with a
+// few rows.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
@@ -638,8 +637,8 @@ constexpr bool is_portable = false;
 #endif
 
 // Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. On the portable target,
-// it is never two, which saves a third of the code; only blocks whose rows fit in two registers, but not in one, cost
-// more.
+// it is never two, which saves a third of the code; only blocks whose rows fit into two registers, but not into one,
+// cost more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
@@ -658,9 +657,9 @@ APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const
     }
 }
 
-// This function does not call std::isfinite, because an inline function of the standard library could be emitted with
-// this target's instructions, and the linker could then use that code in the whole program. The function does not
-// compute x - x either, which may differ from 0 if the compiler fuses a product into the subtraction.
+// Does not call std::isfinite: an inline function of the standard library could be emitted with this target's
+// instructions, and the linker could then use that code in the whole program. It does not compute x - x either, which
+// may differ from 0 if the compiler fuses a product into the subtraction.
 APPROXSVM_INLINE bool is_finite(float x) {
     return x >= -largest_float && x <= largest_float;
 }
@@ -678,7 +677,7 @@ APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double s
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
-// Loads the first n numbers, 0 < n <= 8, and fills the other lanes with zeros; reads nothing after these numbers.
+// Loads the first n floats, 0 < n <= 8, and fills the other lanes with zeros; reads nothing beyond them.
 APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
     alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));

@@ -1,4 +1,4 @@
-// Computes tanh(x) for several registers of float64 numbers at a time.
+// Computes tanh(x), several registers of float64 values at a time.
 #ifndef APPROXSVM_SIMD_TANH_HPP
 #define APPROXSVM_SIMD_TANH_HPP
 
@@ -11,10 +11,10 @@ inline namespace APPROXSVM_TARGET {
 constexpr double tanh_error_units = 6.0;
 
 // Computes tanh in place with e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u.
-// This error changes the quotient, whose slope is 2 / (1 + e)^2, by at most u. The difference, the sum and the quotient
-// are each rounded once, which adds 3 u of a number of at most 1. The sign is a factor that is rounded only if |x| <
-// 2^-1000, when the quotient is below 2 u. The sum is below 5 u. Infinity gives +-1, and NaN gives NaN.
-// cpp/tests/test_simd.cpp compares with tanhl.
+// It changes the quotient, whose slope is 2 / (1 + e)^2, by at most u. The difference, the sum and the quotient are
+// each rounded once, which adds 3 u of a value of at most 1. The sign is a factor that is rounded only if |x| <
+// 2^-1000, when the quotient is below 2 u. The sum is below 5 u. +-infinity gives +-1, and NaN gives NaN.
+// cpp/tests/test_simd.cpp compares the results with tanhl.
 template <int N>
 APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
     const f64v one = set1(1.0), nought = set1(0.0);

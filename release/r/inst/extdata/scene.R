@@ -1,4 +1,4 @@
-# A made-up scene of 60 x 80 pixels with three bands and a map of soils, and a table of pixels with known cover.
+# A synthetic scene of 60 x 80 pixels with three bands and a soil map, and a table of pixels with known cover.
 scene_bands <- function(rows = 60, columns = 80) {
   at <- expand.grid(x = seq(0, 1, length.out = columns), y = seq(0, 1, length.out = rows))
   set.seed(1)

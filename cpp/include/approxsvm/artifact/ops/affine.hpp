@@ -15,7 +15,7 @@ enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error,
 
 // --- limits reached by overflow
 
-// The number mantissa * 2^exponent, with so large a range that a short chain of operations cannot overflow or
+// The number mantissa * 2^exponent, with a range so large that a short chain of operations cannot overflow or
 // underflow.
 struct Scaled {
     double mantissa;
@@ -58,7 +58,7 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, doubl
         return false;
     const auto number = [&](std::size_t which) { return Scaled::of(parts[which][j]); };
     for (const double sign : {-1.0, 1.0}) {
-        // The variable `most` is the largest intermediate number; roundings are proportional to it.
+        // `most` is the largest intermediate value; roundings are proportional to it.
         Scaled end = Scaled::of(x) + Scaled::of(sign * error),
                most = larger(Scaled::of(std::fabs(x)), Scaled::of(error));
         if (parts[part::subtract]) {
@@ -87,9 +87,9 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, doubl
 
 // --- the ops
 
-// Runs the op. Operations that a compiler might contract are in separate loops, so that x equals the source's number
-// bit for bit. The flag `has_errors` tells whether inputs have errors. The source multiplies sparse rows by 1 / divide,
-// which adds two roundings. limit() is called afterwards.
+// Runs the op. Operations that a compiler might contract are in separate loops, so that x equals the source's value bit
+// for bit. `has_errors` states whether inputs have errors. The source multiplies sparse rows by 1 / divide, which adds
+// two roundings. limit() is called afterwards.
 inline void run_affine(const MapOp& op, const double* gains, bool has_errors, bool is_sparse, double* x,
                        double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -125,7 +125,7 @@ inline void limit(const MapOp& op, double* x, double* error) {
 }
 
 // The error that a float32 source adds to a feature: of_size |x - subtract| + constant, both 0 if the feature is
-// unchanged. Intermediate numbers are below `stretch` |x - subtract|.
+// unchanged. Intermediate values are below `stretch` |x - subtract|.
 struct AffineInFloat32 {
     double of_size = unit32, constant, stretch = 1.0, gain = 1.0;
 
@@ -186,10 +186,10 @@ struct AffineOp : AnyOp {
 
     static bool as_source_of_sparse(const MapOp& op) { return !op.parts[part::divide]; }
 
-    // Returns the size of the output of fill_gains(): the growth factors of errors, |multiply / divide|, and the
-    // contributions of underflow, n numbers each, and the sum of these contributions; then the numbers of
-    // AffineInFloat32, n each; and, to bound norms, the largest of_size, the largest stretch and the norm of the
-    // constants. All numbers are rounded up.
+    // Returns the size of fill_gains()' output: the growth factors of errors, |multiply / divide|, and the
+    // contributions of underflow, n values each, and the sum of the latter; then the parameters of AffineInFloat32, n
+    // each; and, to bound norms, the largest of_size, the largest stretch and the norm of the constants. All values are
+    // rounded up.
     static std::size_t n_gains(const MapOp& op) { return 5 * op.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         constexpr double up = 1.0 + 0x1p-30;
@@ -212,7 +212,7 @@ struct AffineOp : AnyOp {
         of_norms[2] = norm_above(constant, n);
     }
 
-    // Adds the errors of a float32 source; the error of a number that the source does not change is 0.
+    // Adds the errors of a float32 source; the error of a value not changed by the source is 0.
     static void find_errors_in_float32(const MapOp& op, const double* gains, const double* x, const double* error,
                                        double* more) {
         const std::size_t n = op.n_inputs;
@@ -227,7 +227,7 @@ struct AffineOp : AnyOp {
         }
     }
 
-    // Maps rows, given the gains of this op.
+    // Maps rows, using the gains of this op.
     static void run(const MapOp& op, const double* gains, const RowsOnTheWay& on) {
         on.source.in_float32 ? run_rows<true>(op, gains, on) : run_rows<false>(op, gains, on);
     }

@@ -16,8 +16,8 @@ struct IntervalOp : AnyOp {
     static constexpr std::uint32_t most_parts = refuses;
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
-        op.parts[0] = arrays.numbers(op.n_inputs);  // the lower ends
-        op.parts[1] = arrays.numbers(op.n_inputs);  // the lengths, or the upper ends
+        op.parts[0] = arrays.numbers(op.n_inputs);  // the lower endpoints
+        op.parts[1] = arrays.numbers(op.n_inputs);  // the lengths or the upper endpoints
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         const double least = op.parts_number == turns ? 0x1p-1022 : -most_parameter;
@@ -44,7 +44,7 @@ struct IntervalOp : AnyOp {
     }
 
   private:
-    // Distance from an end within which float32 rounding may move a number to the other side of this end.
+    // Distance from an interval endpoint within which float32 rounding may move a number across it.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }

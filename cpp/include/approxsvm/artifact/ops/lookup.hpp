@@ -1,4 +1,4 @@
-// Each output is a step function of one input: thresholds, bins, categories, replacements of missing values.
+// Each output is a step function of one input: thresholds, bins, categories, replacement of missing values.
 #ifndef APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
 #define APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
 
@@ -14,16 +14,16 @@ struct LookupOp : AnyOp {
     static constexpr bool in_place = false, names_column = true, as_source = true;
     static bool hides_infinity(const MapOp&) { return true; }
 
-    // The number `parts` is the total number of edges of all outputs.
+    // The number `parts` is the total number of edges for all outputs.
     static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
         const ClaimedSize m = op.n_outputs, n_edges = op.parts_number;
-        op.integers[0] = arrays.integers(m);        // index of the input of each output
+        op.integers[0] = arrays.integers(m);        // index of each output's input
         op.integers[1] = arrays.integers(m);        // end of each output's edges
         op.parts[0] = arrays.numbers(n_edges);      // the edges, in ascending order for each output
-        op.parts[1] = arrays.numbers(n_edges + m);  // values: below the first edge, between edges, from the last on
-        op.parts[2] = arrays.numbers(m);            // the values that replace NaN
+        op.parts[1] = arrays.numbers(n_edges + m);  // values below the first edge, between edges, from the last on
+        op.parts[2] = arrays.numbers(m);            // the replacements of NaN
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         return edges_are_valid(check, op, op.parts_number) &&
@@ -72,9 +72,9 @@ struct LookupOp : AnyOp {
         return check.status() == Status::ok;
     }
 
-    // The largest distance between y and the result of a float32 source. The source may round an edge, or the
-    // threshold, which is the next number below the edge. If the radius is 0, x equals the source's number, so only an
-    // edge that rounding moves to x can matter.
+    // The maximum distance between y and the result of a float32 source. The source may round an edge, or the
+    // threshold, which is the next number below it. If the radius is 0, x equals the source's number, so only an edge
+    // that rounding moves to x can matter.
     static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
         if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may reject the row

@@ -1,4 +1,4 @@
-// Products of inputs; each product is computed from the last factor to the first.
+// Products of inputs, each computed from the last factor to the first.
 #ifndef APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 #define APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 
@@ -55,8 +55,8 @@ struct MonomialsOp : AnyOp {
         }
     }
 
-    // A bound on the effect of underflow on a product, for any order of the factors: no partial product exceeds `most`.
-    // The bound is infinite if a partial product may exceed float32.
+    // A bound on the effect of underflow on a product, for any order of factors: no partial product exceeds `most`. It
+    // is infinite if a partial product may overflow float32.
     static double lost_in_float32(const MapOp& op, const std::uint32_t* factors, const double* x,
                                   const double* errors) {
         double most = 1.0;

@@ -11,12 +11,12 @@ inline namespace APPROXSVM_TARGET {
 #include "../../program/ops/normalizer.h"
 
 constexpr double least_norm32 = 10.0 * 0x1p-23;
-constexpr double largest_sum = 0x1.ffffep1023;  // the largest sum that cannot overflow, rounding included
+constexpr double largest_sum = 0x1.ffffep1023;  // the largest sum that cannot overflow, including rounding
 
 struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
-    // When the rows that the source normalizes are sparse: if the source's raw rows are sparse, never, or always.
+    // When the source normalizes sparse rows: only if its raw rows are sparse, never, or always.
     enum Rows : std::uint32_t { as_raw, dense, sparse };
     static constexpr std::uint32_t most_parts = std::uint32_t{n_norms} * sparse + max;
 
@@ -32,8 +32,7 @@ struct NormalizerOp : AnyOp {
             bool overflows = false;
             const double length = normalize(which, rows, on.source, op.n_inputs, x, error, overflows);
             on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
-            // A source divides by this norm if its rows are sparse, but not if only the caller stores the rows as
-            // sparse.
+            // A source divides by this norm if its rows are sparse, but not if only the caller stores them as sparse.
             if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
                 on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
         }
@@ -48,9 +47,9 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // Returns the norm. There is no bound if the norm may be above or below the smallest norm by which numbers are
+    // Returns the norm. There is no bound if the norm may lie on either side of the smallest norm by which values are
     // divided, except for rows of known zeros, which stay zero. With float32, the source uses least_norm32 for dense
-    // rows. Underflow of squares only matters for tiny norms. Sets `overflows` if the source's sum of absolute values
+    // rows. Underflow of squares matters only for tiny norms. Sets `overflows` if the source's sum of absolute values
     // or squares may be infinite, because the source then divides by infinity.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error,
                             bool& overflows) {

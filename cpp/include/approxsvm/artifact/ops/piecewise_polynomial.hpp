@@ -1,4 +1,4 @@
-// Each output is a piecewise polynomial of one input: splines, quantile interpolation.
+// Each output is a piecewise polynomial of one input, as in splines and quantile interpolation.
 #ifndef APPROXSVM_ARTIFACT_OPS_PIECEWISE_POLYNOMIAL_HPP
 #define APPROXSVM_ARTIFACT_OPS_PIECEWISE_POLYNOMIAL_HPP
 
@@ -14,15 +14,15 @@ struct PiecewisePolynomialOp : AnyOp {
     static constexpr bool in_place = false;
     static bool hides_infinity(const MapOp&) { return true; }
 
-    // The number `parts` is 8 times the total number of edges plus the common degree of all pieces.
+    // The number `parts` is 8 times the total number of edges, plus the common degree of all pieces.
     static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
         const ClaimedSize m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
-        op.integers[0] = arrays.integers(m);                         // index of the input of each output
+        op.integers[0] = arrays.integers(m);                         // index of each output's input
         op.integers[1] = arrays.integers(m);                         // end of each output's edges
         op.parts[0] = arrays.numbers(n_edges);                       // the edges, in ascending order for each output
-        op.parts[1] = arrays.numbers(n_edges + m);                   // the origin of each piece
+        op.parts[1] = arrays.numbers(n_edges + m);                   // origin of each piece
         op.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // coefficients of each piece, by degree
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
@@ -66,16 +66,16 @@ struct PiecewisePolynomialOp : AnyOp {
   private:
     static constexpr double up = 1.0 + 0x1p-30;
 
-    // Returns a bound on the source's rounding error: the source sums numbers between 0 and 1 by a different algorithm.
+    // Returns a bound on the source's rounding error: the source sums values between 0 and 1 by a different algorithm.
     static double of_source(const approxsvm_piecewise_polynomial& pieces, double x) {
         const double each = 8.0 * (pieces.degree + 1.0) * unit64;
         const int i = approxsvm_piece(x, pieces.edges, pieces.n_edges);
         return approxsvm_polynomial_at(&pieces, i, x).absolute_sum * each + each;
     }
 
-    // Returns the largest distance between y and the result of a float32 source. The source evaluates pieces in
-    // float64, but compares numbers with the ends of pieces, extrapolates, and adds 1e-7 (`has_normal`) in float32. A
-    // number without a radius equals the source's number.
+    // Returns the maximum distance between y and the result of a float32 source. The source evaluates pieces in
+    // float64, but compares values with the pieces' endpoints, extrapolates, and adds 1e-7 (`has_normal`) in float32. A
+    // value without a radius equals the source's.
     static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
                                    bool has_normal) {
         const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;

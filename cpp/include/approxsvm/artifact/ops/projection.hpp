@@ -15,7 +15,7 @@ namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part
 
-// Returns an upper bound on the norm of column c of a projection's matrix; scaling by the column's largest number
+// Returns an upper bound on the norm of column c of a projection's matrix; scaling by the column's maximum modulus
 // avoids overflow.
 inline double column_norm(const MapOp& op, std::size_t c) {
     const double* matrix = op.parts[part::matrix] + c;
@@ -33,8 +33,8 @@ inline double bias_radius(const MapOp& op, std::size_t k) {
     return approxsvm_bias_radius(op.parts[part::bias][k], op.parts[part::bias_error][k], static_cast<int>(op.n_inputs));
 }
 
-// Computes sums[r][i] = x_r . column k + i, for a matrix of `width` columns and n_rows rows; constant arguments permit
-// unrolling.
+// Computes sums[r][i] = x_r . column k + i, for `width` columns of the matrix and n_rows rows; constant arguments
+// permit unrolling.
 template <class Rows, class Width, std::size_t Tile>
 APPROXSVM_INLINE void project_tile(const MapOp& op, std::size_t k, Rows n_rows, Width width, const double* x,
                                    std::size_t stride, double (&sums)[map_rows_together][Tile]) {
@@ -47,7 +47,7 @@ APPROXSVM_INLINE void project_tile(const MapOp& op, std::size_t k, Rows n_rows, 
     }
 }
 
-// Computes y = (x - center) matrix + bias for rows `stride` numbers apart; x and its errors are overwritten. If the
+// Computes y = (x - center) matrix + bias for rows `stride` elements apart; overwrites x and its errors. If the
 // source's rounding is included, the source computes x matrix - center matrix.
 inline void run_projection(const MapOp& op, const double* column_norms, bool has_errors, bool counts_source,
                            std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
@@ -87,8 +87,8 @@ inline void run_projection(const MapOp& op, const double* column_norms, bool has
     }
 }
 
-// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
-// need it; a sum that overflows in this algorithm is computed in plain float64.
+// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, Dot2), for the few rows that need it; a
+// sum that overflows in this algorithm is computed in plain float64.
 inline void run_projection_exactly(const MapOp& op, bool has_errors, const double* x, const double* error, double* y,
                                    double* y_error) {
     constexpr double up = 1.0 + 0x1p-30;
@@ -112,7 +112,7 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
         }
         const double sum = total + lost;
         y[k] = sum + bias;
-        // The radius of the bias covers underflow and, with 2 u |y|, the rounding of the sum, u (|y| + |bias|).
+        // The bias radius covers underflow and, with 2 u |y|, the rounding of the sum, u (|y| + |bias|).
         const double own = bias_radius(op, k) + 0x1p-52 * std::fabs(y[k]);
         y_error[k] = (carried + 2.02 * depth * depth * moduli + own) * (1.0 + depth) * up;
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
@@ -122,7 +122,7 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
 }
 
 // Adds the error of a float32 source that computes x . column - center . column, or the product with x - center: the
-// sum of all absolute values times gamma_(n + 2). If float32 does not represent a number of a column exactly, the
+// sum of all absolute values times gamma_(n + 2). If float32 does not represent every element of a column exactly, the
 // source's column and sum are float64, and only x - center is rounded to float32. The center may already have been
 // subtracted from x; x is overwritten.
 inline void add_projection_in_float32(const MapOp& op, const double* column_norms, double* x, const double* error,
@@ -156,8 +156,7 @@ struct ProjectionOp : AnyOp {
                check.each(field::op_bias_error, op.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // Number of gains: the norm of each column of the matrix, and for each column a flag, 1 if float32 represents the
-    // column exactly.
+    // Number of gains: the norm of each matrix column, and for each column a flag, 1 if float32 represents it exactly.
     static std::size_t n_gains(const MapOp& op) { return 2 * op.n_outputs; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         const std::size_t n = op.n_inputs, m = op.n_outputs;

@@ -1,5 +1,5 @@
-// Reads the section "categories" in place (models/FORMAT.md): the strings that columns of raw rows encode, and the code
-// of a string.
+// Reads the section "categories" in place (models/FORMAT.md): the strings encoded in raw columns, and the code of a
+// string.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 
@@ -25,7 +25,7 @@ struct ColumnTexts {
         const std::size_t begin = first + k == 0 ? 0 : ends[first + k - 1];
         return {bytes + begin, ends[first + k] - begin};
     }
-    // Returns the position of a string, or unknown_category. Strings are sorted byte by byte.
+    // Returns the index of a string, or unknown_category. Strings are sorted in byte order.
     double code(std::string_view wanted) const {
         std::size_t low = 0, left = n;
         while (left > 0) {
@@ -38,7 +38,7 @@ struct ColumnTexts {
     }
 };
 
-// Returns the strings of the columns from index `index` on; there are n_columns columns.
+// Returns the strings of the string column with this index.
 APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;
@@ -67,7 +67,7 @@ APPROXSVM_COLD inline bool texts_ascend(Check& check, const CategoriesView& view
     return check.status() == Status::ok;
 }
 
-// Describes the section, or reports that the section is invalid.
+// Describes the section, or reports that it is invalid.
 APPROXSVM_COLD inline Status read_categories(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::categories);
     const std::size_t n_bytes = sections[section::categories].bytes;

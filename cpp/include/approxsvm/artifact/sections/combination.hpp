@@ -7,14 +7,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the number of columns that a member contributes: the values of a regression, a number for each label of a
-// classifier, or its label.
+// Returns the number of columns contributed by a member: the values of a regression, a number for each of a
+// classifier's labels, or its label.
 inline std::size_t n_columns_of(const ModelView& ensemble, const ModelView& member) {
     if (member.task == Task::regression) return member.n_decisions;
     return is_of_targets(ensemble) ? 1 : member.n_labels;
 }
 
-// Checks that the columns' weights are listed in order, and that a column has at most one weight for each value.
+// Checks that the columns' weights are listed in order, and that a column has at most one weight per value.
 APPROXSVM_COLD inline bool columns_are_valid(Check& check, const CombinationView& view, std::uint32_t n_weights) {
     for (std::size_t c = 0; c <= view.n_columns; ++c) {
         const std::uint32_t least = c == 0 ? 0 : view.starts[c - 1], most = c == 0 ? 0 : n_weights;
@@ -30,7 +30,7 @@ APPROXSVM_COLD inline bool columns_are_valid(Check& check, const CombinationView
     return true;
 }
 
-// Reads the section. The number n_columns is compared with the members later, when the members are known.
+// Reads the section. n_columns is compared with the members later, when these are known.
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::combination];
     Check check(fault, section::combination, Status::bad_section);
@@ -49,7 +49,7 @@ APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, Mode
     view.columns = static_cast<Columns>(header.columns);
     view.n_columns = header.n_columns;
     view.n_values = header.n_values;
-    // An array with an odd number of 32-bit numbers is followed by 4 bytes of padding.
+    // An array with an odd number of 32-bit integers is followed by 4 bytes of padding.
     const ClaimedSize n_doubles = view.n_values + ClaimedSize{header.n_weights}, n_starts = view.n_columns / 2 * 2 + 2,
                       n_places = (ClaimedSize{header.n_weights} + 1) / 2 * 2;
     const ClaimedSize n_bytes = sizeof header + 8 * n_doubles + (view.n_values > 0 ? 4 * (n_starts + n_places) : 0);

@@ -1,5 +1,5 @@
-// Reads the section "input_map" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned.
-// predict/rows/input_map.hpp evaluates the map.
+// Reads the section "input_map" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned. The
+// map is evaluated by predict/rows/input_map.hpp.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
 
@@ -14,7 +14,7 @@ inline MapOp op_of(const OpHeader& header) {
     return {static_cast<OpKind>(header.kind), header.parts, header.first, header.n_inputs, n_outputs, {}, {}};
 }
 
-// Reads the op at p; returns the start of the next op. The bytes have been validated.
+// Reads the op at p; returns the start of the next one. The bytes have been validated.
 template <Parts parts = all_parts>
 inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
     op = op_of(read_at<OpHeader>(p, 0));
@@ -23,8 +23,8 @@ inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
     return p + sizeof(OpHeader) + static_cast<std::size_t>(arrays.n_bytes());
 }
 
-// Returns the number of bytes that follow the header of an op of a given kind; its numbers of inputs and outputs must
-// be valid.
+// Returns the number of bytes after the header of an op of a given kind; its numbers of inputs and outputs must be
+// valid.
 template <class Kind>
 inline ClaimedSize n_bytes_after(const OpHeader& header) {
     MapOp op = op_of(header);
@@ -44,8 +44,8 @@ inline void for_ops(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks the op with this index, which begins at byte `at` of the section and takes a row of n features; sets `at` to
-// the start of the next op. Also returns false for an op of a part that the program leaves out.
+// Checks the op with this index, which begins at byte `at` of the section and is applied to a row of n features; sets
+// `at` to the start of the next op. Also returns false for an op in a part that the program omits.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n,
                                            std::uint64_t index, MapOp& op, std::size_t& at) {
@@ -68,7 +68,7 @@ APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* by
     });
 }
 
-// Whether all ops present in a section are affine.
+// Returns whether all ops in a section are affine.
 APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n_bytes) {
     if (n_bytes < sizeof(InputMapHeader)) return true;
     const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
@@ -81,7 +81,7 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     return true;
 }
 
-// Whether the map replaces NaN in a used column with a number.
+// Returns whether the map replaces NaN in a used column with a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t j = column;
@@ -102,7 +102,7 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
     return false;
 }
 
-// Returns the raw column on which feature j before an op depends, or j if the feature depends on several columns.
+// Returns the raw column on which feature j before an op depends, or j if it depends on several.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, std::size_t j) {
     for (std::size_t wanted = op_number; wanted-- > 0;) {

@@ -1,5 +1,5 @@
-// Reads the section "outputs" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned.
-// outputs/outputs.hpp computes the outputs.
+// Reads the section "outputs" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned. Outputs
+// are computed by outputs/outputs.hpp.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 
@@ -8,22 +8,22 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The models that may have a kind of probabilities: those with values of pairs, those with any decision values, or
-// ensembles that add up numbers.
+// The models that may have a kind of probabilities: any model, those with one value per pair, those with decision
+// values, or ensembles that sum numbers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// The probabilities of a row: no probabilities, or one per class (inlier and outlier are also classes).
+// A row's probabilities: none, or one per class (inlier and outlier are also classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
 
-// The entry of schema.inc for a kind of probabilities.
+// The schema.inc entry for a kind of probabilities.
 struct ProbabilityRules {
     Task task;
     Owner owner;
     Gives gives;
-    std::uint32_t flags;                // the largest value of `positive`
+    std::uint32_t flags;                // maximum value of `positive`
     std::size_t n_numbers, n_per_pair;  // number of parameters in total, and per pair of classes
-    field::Id field;                    // the name of a parameter in messages
-    double low, high;                   // the range of a parameter, if limited
-    bool ascends;                       // whether the parameters are in non-decreasing order
+    field::Id field;                    // a parameter's name in messages
+    double low, high;                   // a parameter's range, if limited
+    bool ascends;                       // true if the parameters must be non-decreasing
 };
 constexpr ProbabilityRules probability_rules[] = {
 #define APPROXSVM_PROBABILITY(kind, task, owner, gives, flags, n, n_per_pair, field_, low, high, ascends) \
@@ -34,7 +34,7 @@ constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
     return probability_rules[number_of(kind)];
 }
 
-// Checks the numbers of a kind of probabilities.
+// Checks the parameters for a kind of probabilities.
 APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers,
                                              std::size_t n) {
     if (!check.finite(field::any_number, numbers, n)) return false;
@@ -49,7 +49,7 @@ APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRule
 }
 
 // Checks that knots are increasing, heights are non-decreasing, and slopes are normal numbers, so that the rounding
-// error of an interpolated number is relative to this number.
+// error of an interpolated value is relative to it.
 APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
     check(field::outputs_height, heights[0], at_least(0.0), 0);
     check(field::outputs_height, heights[n - 1], from_to(0.0, 1.0 + max_excess), n - 1);
@@ -62,8 +62,8 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
     return check.status() == Status::ok;
 }
 
-// Whether n calibrators, each with a number of knots and its parameters, fill the rest of the section from byte `at`
-// on.
+// Returns whether n calibrators, each with a number of knots and its parameters, fill the rest of the section from byte
+// `at` on.
 APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                                  std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
@@ -79,11 +79,11 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
-// The model to which a section "outputs" belongs.
+// The model that a section "outputs" describes.
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
-    const CombinationView* combination = nullptr;  // the combination, if the model is an ensemble
+    const CombinationView* combination = nullptr;  // its combination, if it is an ensemble
 };
 
 // Checks each header field separately, and against the task.
@@ -135,8 +135,8 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     return check.status() == Status::ok;
 }
 
-// Describes the section, or reports that the section is invalid. The pointer `bytes`, aligned to 8, is null if there is
-// no section.
+// Describes the section, or reports that it is invalid. The pointer `bytes`, aligned to 8, is null if there is no
+// section.
 APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of,
                                           OutputsView& outputs, ArtifactFault* fault = nullptr) {
     const std::uint32_t n_labels = of.n_labels;

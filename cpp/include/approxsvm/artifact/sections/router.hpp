@@ -1,4 +1,4 @@
-// The constraints between numbers of the section "router".
+// The constraints relating the numbers in the section "router".
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_ROUTER_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_ROUTER_HPP
 
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Every list starts at the end of the previous list and has at least one panel; the last list ends with the last panel.
+// Every list starts at the end of the previous one and has at least one panel; the last list ends with the last panel.
 APPROXSVM_COLD inline Status check_router(const RouterView& router, ArtifactFault* fault) {
     Check check(fault, section::router, Status::bad_section);
     const std::size_t n = router.n_groups;

@@ -1,5 +1,5 @@
-// The groups of the section "subspaces", and the constraints on the lists of coefficients. exact/rbf_subspace.hpp
-// evaluates the subspaces.
+// The groups in the section "subspaces", and the constraints on the lists of coefficients. Subspaces are evaluated by
+// exact/rbf_subspace.hpp.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 
@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of stages that sum kernels: all except a first stage that is an expansion.
+// Number of stages that sum kernel values: all except a first stage that is an expansion.
 inline std::size_t n_summed_stages(const ModelView& model) {
     return model.subspaces.n_stages - (model.subspaces.expansion ? 1 : 0);
 }
@@ -25,7 +25,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     }
 }
 
-// Whether n coefficients have the same sign; `index` is the index of the first coefficient.
+// Returns whether n coefficients have the same sign; `index` is the index of the first one.
 inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, std::size_t index) {
     float first = 0.0f;
     for (std::size_t k = 0; k < n; ++k) {

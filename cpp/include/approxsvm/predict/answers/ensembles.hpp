@@ -1,5 +1,5 @@
-// Predictions of an ensemble, whose members compute columns of numbers, votes or labels. A matrix turns numbers and
-// votes into the ensemble's values. Predictions follow from values as in a single model; with votes, the label with the
+// Predictions of an ensemble, whose members compute columns of values, votes or labels. A matrix turns values and votes
+// into the ensemble's values. Predictions follow from these as in a single model; with votes, the label with the
 // largest sum wins.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Memory for an ensemble: sums over the members for a chunk of rows, and enough memory for any member.
+// Memory for an ensemble: sums over the members for a chunk of rows, and memory sufficient for any member.
 struct EnsembleMemory {
     ValueMemory of_values;
     double *values, *bounds, *sums, *sum_bounds, *certain_sums, *columns, *errors, *highest, *room;
@@ -54,7 +54,7 @@ struct EnsembleMemory {
     }
 };
 
-// Number of rows in the call to which these rows belong.
+// The call to which these rows belong; it may have more rows.
 template <Parts parts>
 inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request) {
     return CallOf<parts>(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
@@ -71,7 +71,7 @@ class EnsembleAnswers {
         if (matrix_.columns == Columns::labels) return by_pieces(rows, request, out, &EnsembleAnswers::targets);
         if (view_.task == Task::regression) return by_pieces(rows, request, out, &EnsembleAnswers::combine);
         const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
-            // Values that are summed, and values of pairs, are exact, even if members have tolerances.
+            // Values to be summed, and values of class pairs, are exact even if members have tolerances.
             if (own.values == Values::promised && (weighs_values() || has_classes(view_))) own.values = Values::exact;
             return by_pieces(some, own, wanted, &EnsembleAnswers::combine);
         };
@@ -96,7 +96,7 @@ class EnsembleAnswers {
 
     // --- one member
 
-    // Computes values, bounds and stages of one member; `stages` keeps the last stage of all members.
+    // Computes one member's values, bounds and stages; `stages` keeps the last stage of all members.
     Status evaluate_member(std::size_t k, const RowSource& rows, Request request,
                            const Span<std::uint8_t>& stages) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -118,7 +118,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Computes the labels of one member and, if wanted, whether the member's first stage proves these labels.
+    // Computes one member's labels and, if `certify` is true, whether its first stage proves them.
     Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
                             bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -137,8 +137,8 @@ class EnsembleAnswers {
 
     // --- labels of all members
 
-    // Computes the labels of all members. The labels of a classifier belong to one target. For a regression, each value
-    // gives one target, and the second label of this target means a value above 0.
+    // Computes the labels of all members. A classifier's labels form one target. Each value of a regression is one
+    // target, whose second label means a value above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
@@ -207,7 +207,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Adds column c of one row; the value x of the column has the given error.
+    // Adds column c for one row; its value x has the given error.
     void add_column(std::size_t c, double x, double error, double* sums, double* bounds) const {
         for (std::uint32_t k = matrix_.starts[c]; k < matrix_.starts[c + 1]; ++k) {
             const std::uint32_t to = matrix_.values[k];
@@ -215,9 +215,9 @@ class EnsembleAnswers {
         }
     }
 
-    // --- numbers
+    // --- values
 
-    // Computes values and their bounds, which are sums of the members' columns, or the columns themselves.
+    // Computes values and their bounds: sums of the members' columns, or the columns themselves.
     Status combine(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_values = n_values_of(view_);
         double *const sums = out.values ? out.values.data : memory_.sums, *const bounds = out.bounds
@@ -240,7 +240,7 @@ class EnsembleAnswers {
                     e = memory_.errors;
                 }
                 add_columns(first, width, x, e, sums + i * n_values, bounds + i * n_values);
-                // With several sums, bounds determine labels, whichever stage computes these bounds.
+                // With several sums, bounds determine the labels, whichever stage computes the bounds.
                 if (out.certified)
                     out.certified[i] = (k == 0 || out.certified[i]) && (matrix_.n_values > 1 || is_proven(member, i));
             }
@@ -277,7 +277,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Computes a classifier's probabilities, or its scores if it has no probabilities, with their bounds.
+    // Computes a classifier's probabilities, or its scores if it has none, with their bounds.
     void find_columns(const ModelView& member, const double* values, const double* bounds) const {
         const std::size_t n = member.n_labels;
         double *const found = memory_.columns, *const low = memory_.errors, *const high = memory_.highest;
@@ -302,9 +302,9 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Determines labels by votes. The first label with the largest sum wins. A member's label that is not certain is
-    // nevertheless exact if the member has an exact model. The certificate counts such a member with 1/2 +- 1/2 for
-    // each of its labels.
+    // Determines labels by votes; the first label with the largest sum wins. A member's uncertified label is still
+    // exact if the member has an exact model. In the certificate, a member with an uncertified label contributes 1/2 +-
+    // 1/2 to each of its labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_labels = matrix_.n_values;
         request.keeps_promise = false;

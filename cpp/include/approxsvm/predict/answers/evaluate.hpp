@@ -1,5 +1,5 @@
-// Evaluates raw rows with the code for the kind of kernel. If the model has an input map, the rows are mapped first, a
-// chunk at a time.
+// Evaluates raw rows with the code for the kernel. If the model has an input map, rows are mapped first, one chunk at a
+// time.
 #ifndef APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 #define APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 
@@ -11,15 +11,15 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of rows that are mapped at a time. The mapped numbers should stay in a cache. However, if there are many
-// centers, each center should get several rows; if there is an engine, a chunk should fill the engine's blocks.
+// Number of rows mapped at a time. Mapped values should stay in a cache. However, if there are many centers, each
+// should get several rows, and if there is an engine, a chunk should fill its blocks.
 inline std::size_t mapped_piece_rows(const ModelView& model) {
     const std::size_t numbers = std::size_t{1} << (model.n_centers > 1 ? 20 : has_engines(model) ? 16 : 13);
     const std::size_t rows = numbers / model.n_features;
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Scratch memory of one thread for a chunk of mapped rows and the bounds on the errors of their values.
+// One thread's scratch memory for a chunk of mapped rows and bounds on their values' errors.
 struct MappingMemory {
     MappedRowsMemory chunk;
     double* bounds = nullptr;
@@ -36,9 +36,9 @@ struct MappingMemory {
     }
 };
 
-// Evaluates all rows of a mapped source: values, bounds, stages, and labels by votes. Adds to `counts[stage]`, for each
-// stage, the number of rows whose results came from that stage. The memory must be sufficient for the number of rows in
-// the call, which the request states.
+// Evaluates all rows of a mapped source: values, bounds, stages, and labels by votes. Adds to each counts[stage] the
+// number of rows whose results came from that stage. The memory must be sufficient for the number of rows in the call,
+// as stated in the request.
 template <Parts parts = all_parts>
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
@@ -51,7 +51,7 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
                             [&](auto kind) { return EvaluatorOf<decltype(kind)>::template evaluate<parts>(job); });
 }
 
-// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds the tolerance.
+// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds it.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;
@@ -61,8 +61,8 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// Removes the bound of a row with an infinite error, because a source that maps rows in float32 may reject the row, or
-// compute infinity or NaN. No bound is then valid, even for kernels that are at most 1.
+// Removes the bound of a row with an infinite error: a source that maps rows in float32 may reject it, or compute
+// infinity or NaN. No bound is then valid, even for kernel values of at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {
@@ -106,7 +106,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
     return Status::ok;
 }
 
-// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes.
+// Evaluates all raw rows from a source: values, bounds, stages, and labels by votes.
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {

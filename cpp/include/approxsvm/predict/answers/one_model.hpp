@@ -1,6 +1,5 @@
 // Predictions of one model: labels by votes, scores or probabilities; values; probabilities; and bounds on values and
-// probabilities. A label that does not come from votes is proven by the bounds on the values, or computed from exact
-// values.
+// probabilities. A label not determined by votes is proven by the bounds on the values or computed from exact values.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 
@@ -10,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Whether predictions need more than evaluate_raw() computes.
+// Return whether labels, and whether any predictions, need more than evaluate_raw() computes.
 inline bool has_own_label_rule(const ModelView& model) {
     return model.task != Task::regression && model.outputs.label_rule != LabelRule::votes;
 }
@@ -18,12 +17,12 @@ inline bool keeps_values(const ModelView& model) {
     return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
 }
 
-// Number of possible labels of a model. A one-class model has two labels, inlier and outlier.
+// Number of a model's possible labels. A one-class model has two, inlier and outlier.
 inline std::size_t n_answers(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
 }
 
-// Memory for the values of a chunk of rows, and for the probabilities of one row with their intervals.
+// Memory for the values of a chunk of rows, and for one row's probabilities and their intervals.
 struct ValueMemory {
     double *values, *bounds, *shares, *lowest, *highest, *room;
     std::uint8_t *stages, *open_stages;
@@ -45,7 +44,7 @@ struct ValueMemory {
           open(arena.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
 };
 
-// Memory for one model, including the memory that its rows need.
+// Memory for one model, including the memory needed for its rows.
 struct AnswerMemory {
     ValueMemory values;
     MappingMemory mapping;
@@ -55,8 +54,8 @@ struct AnswerMemory {
         : values(*prepared.view, call, arena), mapping(prepared, call, arena) {}
 };
 
-// `evaluate(rows, request, out)` computes values, bounds and stages, labels by votes and, if out.certified is wanted,
-// which rows got results from the first stage.
+// `evaluate(rows, request, out)` computes values, bounds, stages, labels by votes and, if requested, out.certified:
+// whether a row's results come from the first stage.
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
@@ -80,10 +79,10 @@ class ValueAnswers {
         wanted.probabilities = wanted.probability_bounds = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
-        request.keeps_promise = wants_values(out) || shares;  // callers do not get values that are only used for labels
+        request.keeps_promise = wants_values(out) || shares;  // callers do not get values used only for labels
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * n_values_of(view_);
-            // For labels, values only need to determine the label.
+            // If only labels are wanted, values need only determine the label.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
@@ -99,8 +98,8 @@ class ValueAnswers {
         return Status::ok;
     }
 
-    // If engines follow the first stage, the first stage gives the results only of rows whose label it proves by votes;
-    // values prove other labels.
+    // If engines follow the first stage, it answers only rows whose label it proves by votes. Labels by other rules are
+    // proven by values.
     void certify(const Evaluation& found) const {
         for (std::size_t i = 0; i < found.certified.size; ++i) {
             found.certified[i] = found.certified[i] && proves(found, i);
@@ -131,7 +130,7 @@ class ValueAnswers {
         probability_interval(view_.outputs, n, values, found.bounds.data + i * n_values, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
-            // The probability and the ends of its interval are between 0 and 1.
+            // The probability and the endpoints of its interval are between 0 and 1.
             out.probability_bounds[i * n + c] =
                 std::fmin(approxsvm_farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]), 1.0);
         }

@@ -1,5 +1,4 @@
-// The outputs that a caller requests: whether the model has these outputs, their sizes, and their parts for chunks of
-// rows.
+// The outputs requested by a caller: whether the model has them, their sizes, and their parts for chunks of rows.
 #ifndef APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
 #define APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
 
@@ -8,13 +7,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of probability columns of a model; 0 if the model has no probabilities.
+// Number of a model's probability columns; 0 if it has no probabilities.
 inline std::size_t n_probabilities(const ModelView& model) {
     if (rules_of(model.outputs.probability).gives != Gives::of_classes) return 0;
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
-// Calls visit(output, numbers per row, name) for each output; an output is a member of Evaluation.
+// Calls visit(output, elements per row, name) for each output, where `output` is a pointer to a member of Evaluation.
 template <class Visit>
 inline void for_outputs(const ModelView& model, const Visit& visit) {
     const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
@@ -27,7 +26,7 @@ inline void for_outputs(const ModelView& model, const Visit& visit) {
     visit(&Evaluation::probability_bounds, n_shares, "probability_bounds");
 }
 
-// Returns the wanted outputs for the rows [first, first + n).
+// Returns the requested outputs for the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
     Evaluation part;
     for_outputs(model, [&](auto output, std::size_t per_row, const char*) {
@@ -37,8 +36,8 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
     return part;
 }
 
-// Number of rows evaluated at a time if their values are stored, so that the values stay in a cache and the rows fill
-// an engine's blocks.
+// Number of rows evaluated at a time if their values are stored: the values stay in a cache, and the rows fill an
+// engine's blocks.
 inline std::size_t answer_piece_rows(const ModelView& model) {
     const std::size_t n_signs = is_of_targets(model) ? model.combination.n_columns : 0;
     const std::size_t per_row = n_values_of(model) + n_signs + 3 * std::size_t{model.n_labels} + 1;
@@ -67,7 +66,7 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     return enough ? Status::ok : Status::buffer_too_small;
 }
 
-// Calls answer(chunk of rows, request, outputs) for one chunk after another until a call fails.
+// Calls answer(chunk of rows, request, outputs) for one chunk after another until one call fails.
 template <class Answer>
 inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
                          const Answer& answer) {
@@ -85,7 +84,7 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
     return Status::ok;
 }
 
-// Whether a stage is a first stage.
+// Returns whether a stage is a first stage.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
     return stage <= (is_of_products(model) ? by_float64 : by_float32);

@@ -1,7 +1,7 @@
 // Determines which models sums.hpp can evaluate, and lays out their support vectors. In these models, each feature
 // value is exactly the float64 result of origin + k step; each feature has few values of k, and squared distances are
-// small. The dictionary of the packed support vectors shows these properties, without arithmetic on all support
-// vectors.
+// small. These properties are found from the dictionary of the packed support vectors, without arithmetic on all
+// support vectors.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 
@@ -14,8 +14,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- the grid
 
-// Returns the value k steps from the origin. A compiler may fuse the operations. The fused result is the number closest
-// to the exact result, so grid_gap is valid for fused and separate operations.
+// Returns the value k steps from the origin. A compiler may fuse the operations. Fused operations return the float64
+// value closest to the exact result, so grid_gap is valid for fused and separate operations.
 APPROXSVM_INLINE double on_grid(double origin, double step, double k) {
     return origin + k * step;
 }
@@ -25,7 +25,7 @@ inline double grid_gap(double origin, double step, double k) {
     two_sum(origin, product, lost);
     return std::fabs(std::fma(k, step, -product)) + std::fabs(lost);
 }
-// Returns the integer k, below 2^31, for which the grid point is closest to a value; NaN for NaN.
+// Returns the integer k, below 2^31, of the grid point closest to a value; NaN for NaN.
 APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_step) {
     constexpr double shift = 0x1.8p52;
     return ((value - origin) * inverse_step + shift) - shift;
@@ -45,8 +45,8 @@ inline double common_step(double a, double b, double tiny) {
 struct Grid {
     double origin, step;
 };
-// Returns the grid, accurate to 1e-9 of the values' span, on which all values that for_values(visit) visits lie. The
-// step is 0 if there is no grid of at most 255 steps.
+// Returns a grid, accurate to 1e-9 of the values' span, that contains all values visited by for_values(visit). The step
+// is 0 if there is no such grid with at most 255 steps.
 template <class ForValues>
 APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
     double low = largest_double, high = -largest_double;
@@ -54,7 +54,7 @@ APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
         low = std::fmin(low, value);
         high = std::fmax(high, value);
     });
-    // Zero is the origin if possible, because then no grid point is a rounded sum.
+    // Zero is the origin if possible: then no grid point is a rounded sum.
     double origin = low <= 0.0 && high >= 0.0 ? 0.0 : low, step = 0.0;
     const double span = high - low, tiny = 1e-9 * span;
     if (!(span > 0.0 && span <= 0x1p500)) return {origin, 0.0};
@@ -72,7 +72,7 @@ class FewValuesWriter {
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
-    // Lays out the support vectors; the result is unusable if these do not qualify. The argument `slope` is
+    // Lays out the support vectors; the result is unusable if they do not qualify. The argument `slope` is
     // kernel_slope(gamma).
     APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
@@ -108,7 +108,7 @@ class FewValuesWriter {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
         return bits_work.rest + 1.5 * functions + n * (few.in_planes ? bits_work.plane : bits_work.part);
     }
-    // Returns the work per support vector of the float32 engine: exp, and one product per feature (or per stored value,
+    // Returns the work per support vector in the float32 engine: exp, and one product per feature (or per stored value,
     // if there are few). With many classes, only the vectors of one class are counted.
     double work_of_engine() const {
         const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
@@ -116,7 +116,7 @@ class FewValuesWriter {
         return (n_terms + 36.0) * (segments_.n_functions() > 3 ? 0.5 : 1.0);
     }
 
-    // Calls visit(value) for all values in the dictionary, including unused values.
+    // Calls visit(value) for all values in the dictionary, including unused ones.
     template <class Visit>
     void for_values(const Visit& visit) const {
         const PackedVectors& packed = view_.packed;
@@ -159,7 +159,7 @@ class FewValuesWriter {
         double total = 0.0;
         few.codes_of_zeros = has_zero ? memory_.codes_of_zeros : nullptr;
         for (std::size_t j = 0; j < d_; ++j) {
-            // If all support vectors have the same value of a feature, the range for rows is extended by one step:
+            // If a feature has the same value in all support vectors, the range for rows is extended by one step:
             // towards zero or, if this is impossible, upwards.
             if (low[j] == high[j]) {
                 const bool lower = has_zero && low[j] > zero;
@@ -197,7 +197,7 @@ class FewValuesWriter {
         for (std::size_t j = 0; j < d_; ++j) visit(j, packed_value(view_.packed, i * d_ + j));
     }
 
-    // --- vectors, first with one byte per value: (n_panels, n_features, few_panel) with gaps
+    // --- vectors, initially with one byte per value: (n_panels, n_features, few_panel) with gaps
 
     unsigned char* codes_at(std::size_t panel, std::size_t j) const {
         return memory_.vectors + panel * panel_bytes_before(d_) + j * few_panel;
@@ -271,8 +271,7 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // Ends a group. If the sum over the run, including this group, does not fit in a byte, the run ends before this
-    // group.
+    // Ends a group. If the run's sum including this group does not fit in a byte, the run ends before it.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);
@@ -280,8 +279,8 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can join the group that begins with feature `first`. The group's bytes then hold joint values
-    // of its features.
+    // Adds feature j to the group that begins with feature `first` if possible, and returns whether it was added. The
+    // group's bytes then hold joint values of its features.
     bool joins(std::size_t first, std::size_t j) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
@@ -310,7 +309,7 @@ class FewValuesWriter {
         return true;
     }
 
-    // Makes panels contiguous; a panel has n few_panel bytes.
+    // Makes panels contiguous; each panel has n * few_panel bytes.
     APPROXSVM_COLD void close_gaps(std::size_t n) const {
         for (std::size_t panel = 1; panel < n_panels(); ++panel) {
             std::memmove(memory_.vectors + panel * n * few_panel, codes_at(panel, 0), n * few_panel);

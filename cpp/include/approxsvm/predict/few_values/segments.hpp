@@ -1,4 +1,4 @@
-// Groups of support vectors with few values, and memory for them and for a row.
+// Groups of support vectors with few values, and memory for these and for a row.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_SEGMENTS_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_SEGMENTS_HPP
 
@@ -10,15 +10,15 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs cost less
+constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more, a winner's pairs are cheaper
 
-// Whether the dictionary of the support vectors is so small that features may have few values.
+// Returns whether the support vectors' dictionary is so small that features may have few values.
 inline bool has_small_dictionary(const ModelView& view) {
     return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;
 }
 
-// The segments into which support vectors are grouped (sums.hpp).
+// The segments into which support vectors are divided (sums.hpp).
 class FewSegments {
   public:
     explicit FewSegments(const ModelView& view)
@@ -45,7 +45,7 @@ class FewSegments {
         for (std::size_t s = 0; s < n_; ++s) starts[s + 1] = starts[s] + padded(count(s));
     }
 
-    // Calls visit(i, segment, lane) for one support vector after another.
+    // Calls visit(i, segment, lane) for each support vector in order.
     template <class Visit>
     void for_each(const std::size_t* starts, const Visit& visit) const {
         std::size_t next[2] = {starts[0], starts[1]}, segment = 0, lane = 0, end = has_classes_ ? count(0) : 0;
@@ -63,7 +63,7 @@ class FewSegments {
         }
     }
 
-    // Whether, in every segment, all coefficients of a function have the same sign.
+    // Returns whether, in every segment, all coefficients of each function have the same sign.
     bool have_signs() const {
         if (!has_classes_) return true;
         std::size_t i = 0;
@@ -97,7 +97,7 @@ class FewSegments {
     const std::size_t n_;
 };
 
-// Returns an upper bound on the size of a panel in bytes: one byte per feature and vector before grouping.
+// Returns an upper bound on a panel's size in bytes: one byte per feature and vector before grouping.
 inline std::size_t panel_bytes_before(std::size_t n_features) {
     const std::size_t of_planes = sizeof(std::uint32_t) * ((n_features + 31) / 32);
     return few_panel * (n_features > of_planes ? n_features : of_planes);
@@ -131,9 +131,9 @@ struct FewValuesMemory {
     }
 };
 
-// Memory for one row whose features lie on the grid.
+// Memory for one row with features on the grid.
 struct FewRoom {
-    double *values = nullptr, *sums = nullptr;  // values, (n_features,); sums of segments, (n_segments, n_functions)
+    double *values = nullptr, *sums = nullptr;  // values, (n_features,); segment sums, (n_segments, n_functions)
     std::int32_t* columns = nullptr;
     std::uint8_t* codes = nullptr;
     FewRow row{};

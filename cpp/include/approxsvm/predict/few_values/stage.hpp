@@ -1,5 +1,5 @@
-// Evaluates single rows by the sums of sums.hpp, with bounds. A row qualifies if all its values are exactly on the
-// support vectors' grid and within the range of their features. The cost of a row does not depend on other rows.
+// Evaluates single rows with the sums of sums.hpp, with bounds. A row qualifies if each value is exactly on the support
+// vectors' grid and within its feature's range. The cost of a row does not depend on other rows.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 
@@ -9,20 +9,21 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bounds on the rounding errors of the sums in sums.hpp: `of_moduli` times the sum of absolute values, `of_all` times
-// A1, and `of_scale`, the effect of underflow in coefficients and products.
+// Bounds on the rounding errors of the sums in sums.hpp: `of_moduli` multiplies the sum of absolute values, `of_all`
+// multiplies A1, and `of_scale` is the effect of underflow in coefficients and products.
 //
-// In float32: each entry of a digit table and each product of entries has the relative error u, so there are 2 n_digits
-// - 1 roundings. Coefficients are rounded once, their products once more unless fused, and a sum has the depth
-// few_depth. The factor of_moduli also covers the rounding of the sum of absolute values. Chunks are summed in float64.
-// Exponents: g = gamma step^2 is rounded twice and g h once, so K has the relative error 3 u64 g h; exp adds two units
-// in the last place. An entry below 2^-126 is zero; for each digit with another entry, g h is below 88, which 2^-40
-// covers. Kernel values below 2^-126 may therefore be zero, which is covered by the factor of A1. Coefficients are
-// divided by the largest coefficient of all functions, so a function may have only tiny coefficients. Therefore each
-// coefficient and product loses up to 2^-150 coef_scale, whatever A1 is.
+// In float32: each entry of a digit table and each product of entries has a relative error of at most u, which makes 2
+// n_digits - 1 roundings. Coefficients are rounded once, and their products once more unless fused; a sum has a depth
+// of few_depth. The factor of_moduli also covers the rounding of the sum of absolute values. Chunks are summed in
+// float64. In the exponents, g = gamma step^2 is rounded twice and g h once, so K has a relative error of at most 3 u64
+// g h; exp adds two units in the last place. A table entry below 2^-126 is replaced by zero; for each digit with
+// another entry, its share of g h is below 88, which 2^-40 covers. Kernel values below 2^-126 may therefore be zero,
+// which is covered by the factor of A1. Coefficients are divided by the largest coefficient of all functions, so one
+// function may have only tiny ones. Each coefficient and product may therefore lose up to 2^-150 coef_scale, whatever
+// A1 is.
 //
-// In float64, the same is true with a single table, whose entries below 2^-1022 may be zero. The error few.grid_error
-// is added in both precisions.
+// In float64, the same holds with a single table, whose entries below 2^-1022 may be zero. The error few.grid_error is
+// added in both precisions.
 struct FewErrors {
     double of_moduli, of_all, of_scale;
 
@@ -51,14 +52,14 @@ class FewValuesStage {
           errors32_(few_ ? FewErrors::of_float32(*few_) : FewErrors{}),
           errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
-    // Loads row i; returns false if the row is not on the grid.
+    // Loads row i; returns false if it is not on the grid.
     bool takes(std::size_t i) {
         if (!few_ || !has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
     }
 
-    // Compute the sums of all functions or pairs of classes at the loaded row, and bounds on the errors of the sums.
+    // Compute the sums of all functions or class pairs for the loaded row, and bounds on their errors.
     void fill32(const ModelView& view, double* values, double* bounds) const {
         const bool classes = has_classes(view);
         if (classes) few_kernels(*few_, room_.row, room_.kernels);
@@ -76,7 +77,7 @@ class FewValuesStage {
     }
 
   private:
-    // Adds the sums part(c, f) of segments c. Segment c is class c in its pair f, or the positive or negative
+    // Adds the sums part(c, f) over segments c. Segment c contains class c in its pair f, or the positive or negative
     // coefficients of a single function.
     template <class Part>
     static void add_parts(const ModelView& view, const FewErrors& errors, const Part& part, double* values,
@@ -111,7 +112,7 @@ class FewValuesStage {
         room_.codes[j] = static_cast<std::uint8_t>(code);
         return true;
     }
-    // Checks the distances of all values from the grid and from the features' ranges, many values at a time.
+    // Checks the distances of all values from the grid and from their features' ranges, many values at a time.
     bool dense_codes() const {
         constexpr std::size_t width = static_cast<std::size_t>(lanes64);
         const std::size_t d = few_->n_features;

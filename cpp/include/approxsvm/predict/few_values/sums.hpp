@@ -1,19 +1,19 @@
 // Kernel sums for support vectors whose features have few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
-// h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact,
-// and kernel values come from lookups instead of exp. layout.hpp determines which models qualify, and stage.hpp
-// determines which rows qualify.
+// h_i, a small integer, is the squared distance between z and x_i in grid steps, and g = gamma step^2. Integer
+// arithmetic is exact, and kernel values come from lookups instead of exp. layout.hpp determines which models qualify,
+// and stage.hpp determines which rows do.
 //
 // Support vectors are divided into segments. Within a segment, all coefficients of a function have the same sign, so
 // the absolute value of a segment's sum is the sum of absolute values. The segments are the positive and the negative
-// coefficients of a single function, or the classes of several functions. Segments are padded to whole panels with
+// coefficients of a single function, or, with several functions, the classes. They are padded to whole panels with
 // vectors whose coefficients are zero.
 //
 // A panel of few_panel vectors is stored in one of two ways:
 // * planes, (n_parts, few_panel) uint32, if each feature has two values one step apart: one bit per feature, 32 bits
 //   per plane; h is the number of bits in which row and vector differ;
-// * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group have at most 16 joint values
-//   among the support vectors. For each row, a table holds every joint value's contribution to h, and h is a sum of
-//   lookups.
+// * codes, (n_parts, few_panel) bytes, if features share bytes: the features in a group have at most 16 joint values
+//   among the support vectors. For each row, a table stores the contribution of every joint value to h, which is then a
+//   sum of lookups.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 
@@ -28,49 +28,49 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t few_panel = 64;  // support vectors per panel
 constexpr std::size_t few_chunk = 16 * few_panel;
-constexpr std::size_t joint_values = 16;     // maximum number of joint values of a group's features
-constexpr std::size_t most_steps = 15;       // maximum number of steps from a feature's lowest value to its highest
+constexpr std::size_t joint_values = 16;     // maximum number of joint values of the features in a group
+constexpr std::size_t most_steps = 15;       // maximum number of steps between a feature's lowest and highest value
 constexpr std::size_t most_sq_steps = 4095;  // maximum of h
 
 struct FewValues {
     bool is_usable;
     bool in_planes;
-    double work;  // work per support vector, in multiply-adds of the float32 engine
+    double work;  // work per support vector, in float32-engine multiply-adds
     std::size_t n_features, n_segments, n_functions;
     std::size_t n_parts;  // number of planes or groups
     std::size_t max_sq_steps;
 
-    // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
+    // The grid: values are origin + k step, where lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
-    const double *lowest, *range;        // least k and number of steps of each feature, (n_features,)
-    const std::uint8_t* codes_of_zeros;  // each feature's code of zero, (n_features,); null if zero has no code
+    const double *lowest, *range;        // smallest k and number of steps for each feature, (n_features,)
+    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if any has none
 
     const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)
     const unsigned char* vectors;  // panels, (n_lanes / few_panel, n_parts, few_panel)
     const float* coef;             // a_i / coef_scale, (n_functions, lanes) for each segment
-    const double* coef64;          // a_i, with the layout of coef
+    const double* coef64;          // a_i, in the same layout as coef
     double coef_scale;             // a power of two
 
     const std::uint32_t* first_features;  // first feature of each group, (n_parts + 1,)
-    const std::uint32_t* run_ends;        // ends of runs of parts, up to n_parts; the sum over a run fits in a byte
+    const std::uint32_t* run_ends;        // ends of runs of parts, up to n_parts; the sum over each run fits in a byte
     const std::uint32_t* first_squares;   // first row of `squares` for each feature, (n_features,)
-    const std::uint8_t (*squares)[16];    // squares[first_squares[j] + k][code] is the contribution of feature j to h
-    const float* digits;                  // tables of the digits, (n_digits, digit_values)
+    const std::uint8_t (*squares)[16];    // squares[first_squares[j] + k][code] is feature j's contribution to h
+    const float* digits;                  // digit tables, (n_digits, digit_values)
     std::size_t n_digits;
     const double* kernels64;  // exp(-g h), (max_sq_steps + 1,)
-    double grid_error;        // bound on the error of f from values that are not exactly on the grid, divided by A1
+    double grid_error;        // bound on the error of f due to values not exactly on the grid, divided by A1
     double exponent_reach;    // the largest finite g h in float64
 };
 
 // --- a row
 
-// A row in the form that the sums need: bits, or one table per group.
+// A row in the form used by the sums: bits, or one table per group.
 struct FewRow {
     std::uint32_t* planes;       // bits, (n_parts,)
-    std::uint8_t (*tables)[16];  // tables of the groups, (n_parts,)
+    std::uint8_t (*tables)[16];  // group tables, (n_parts,)
 };
 
-// Fills a row from the codes of its features. The array `codes` has space for seven more bytes.
+// Fills a row from its feature codes. The array `codes` must have space for seven more bytes.
 inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow& row) {
     if (few.in_planes) {
         for (std::size_t j = few.n_features; j < few.n_features + 7; ++j) codes[j] = 0;
@@ -92,7 +92,7 @@ inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow
 
 // --- distances and kernels
 
-// Computes h for a row and each vector of n_panels panels.
+// Computes h between a row and each vector in n_panels panels.
 inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                      std::uint32_t* h) {
     const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
@@ -101,12 +101,12 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
     looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
 }
 
-// The depth of sums of coef[i] exp(-g h[i]) over at most few_chunk lanes: each of four float32 accumulators sums at
-// most few_depth numbers; their sums are added in float64.
+// Depth of sums of coef[i] exp(-g h[i]) over at most few_chunk lanes: each of four float32 accumulators sums at most
+// few_depth values in each lane; these sums are added in float64.
 constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
-// Returns the sum of kernel values times coefficients; kernel(i) returns the kernel values of the lanes i, i + 1, ...
+// Returns the sum of kernel values times coefficients; kernel(i) returns the kernel values of lanes i, i + 1, ...
 template <class KernelAt>
 APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
     constexpr std::size_t width = static_cast<std::size_t>(lanes);
@@ -124,7 +124,7 @@ APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, 
     return result;
 }
 
-// Calls take(first lane, number of lanes) for each chunk of a segment.
+// Calls take(first lane, number of lanes) for each chunk in a segment.
 template <class Take>
 APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, const Take& take) {
     for (std::size_t first = few.starts[segment]; first < few.starts[segment + 1]; first += few_chunk) {
@@ -133,7 +133,7 @@ APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, cons
     }
 }
 
-// Returns the coefficients of function f in a segment, starting at a given lane.
+// Returns the coefficients of function f in a segment, from a given lane on.
 template <class Real>
 APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
                                      std::size_t lane) {
@@ -154,12 +154,12 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
-// Returns the sum of the only function over a segment.
+// Returns the only function's sum over a segment.
 inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
     return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
 }
 
-// Sets kernels[i] to exp(-g h) of lane i, for all segments.
+// Sets kernels[i] to exp(-g h) for every lane i in all segments.
 inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
     const std::size_t n_lanes = few.starts[few.n_segments];
     std::uint32_t h[few_chunk];
@@ -175,7 +175,7 @@ inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels)
         });
     }
 }
-// Returns the sum of function f over a segment, given the kernel values.
+// Returns function f's sum over a segment, computed from the kernel values.
 inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
     double sum = 0.0;
     for_chunks(few, segment, [&](std::size_t first, std::size_t n) {

@@ -1,5 +1,5 @@
-// Evaluates rows with a Gaussian kernel: each row is assigned to a near center, the rows of a center are evaluated
-// together by the center's expansion, and rows that remain undecided are sent to further stages.
+// Evaluates rows with a Gaussian kernel: each row is assigned to a nearby center, all rows at a center are evaluated
+// together by its expansion, and those that remain undecided are sent to further stages.
 #ifndef APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 #define APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 
@@ -13,7 +13,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- one center
 
-// Evaluates a sparse row by its non-zeros and returns true, if possible. This is never possible for dense rows, or for
+// Evaluates a sparse row by its nonzeros and returns true, if possible. It is never possible for dense rows or for
 // models with several classes.
 template <class AnyCascade>
 inline bool expand_sparse(AnyCascade&, const Job& job, std::size_t i, Status& status) {

@@ -1,10 +1,10 @@
 // Evaluates rows with a kernel of inner products: by the quadratic form or the float64 engine and, if the label remains
 // undecided, by the definition, term by term in LIBSVM's order. Such a label depends on rounding, so the source's
-// rounding determines the label.
+// rounding determines it.
 //
 // Values are exact except for rounding, whichever outputs are requested. The rounding error grows with the row. A row
-// is rejected if its value overflows float64, or is not certain to the requested tolerance. A row that misses the
-// tolerance is nevertheless evaluated, with its bound, and so are all other rows.
+// is rejected if its value overflows float64 or is not certain to the requested tolerance. A row that misses the
+// tolerance is nevertheless evaluated, with its bound, as are all other rows.
 #ifndef APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 #define APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 
@@ -13,7 +13,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Computes powers by repeated squaring, as LIBSVM's powi does.
+// Computes powers by repeated squaring, like LIBSVM's powi.
 inline double libsvm_power(double base, int times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {
@@ -60,8 +60,8 @@ class PolynomialEvaluator : Offer<double> {
     }
 
   private:
-    // Maximum number of linear forms that stay in the first-level cache while one row after another is evaluated. If
-    // there are more forms, a block of rows is evaluated at a time.
+    // Maximum number of linear forms that stay in the first-level cache while rows are evaluated one by one. If there
+    // are more forms, rows are evaluated one block at a time.
     static constexpr std::size_t few_decisions = 3;
     static constexpr std::size_t width = lanes64, max_waiting = max_registers * width;
 
@@ -131,7 +131,7 @@ class PolynomialEvaluator : Offer<double> {
         judge_form(i, inner_product(block_, block_, d), block_, d, 1);
     }
 
-    // Evaluates a row by its non-zeros; returns false for a row that costs less as a dense row.
+    // Evaluates a row by its nonzeros; returns false if it is cheaper as a dense row.
     bool take_sparse(std::size_t i) {
         if constexpr (!has(parts, sparse)) return false;
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
@@ -147,7 +147,7 @@ class PolynomialEvaluator : Offer<double> {
         return true;
     }
 
-    // Takes the values of the quadratic forms at row i, whose n features are given.
+    // Processes the values of the quadratic forms for row i, whose n feature values are passed in `numbers`.
     void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
         if (!is_finite(sq_norm)) {  // overflow is possible, but NaN and infinity are rejected
             status_ = job_.source.check(i);
@@ -163,7 +163,7 @@ class PolynomialEvaluator : Offer<double> {
         judge(i, by_expansion);
     }
 
-    // Computes the bounds of sums over all support vectors.
+    // Computes bounds for sums over all support vectors.
     void find_bounds(std::size_t i, double sq_norm, const ProductDepth& depth) {
         double norm = 0.0;
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
@@ -179,7 +179,7 @@ class PolynomialEvaluator : Offer<double> {
         note_range(norm, moved);
     }
 
-    // Records whether the source computes a row without overflow. A row whose error is infinite is never certain.
+    // Records whether the source computes a row without overflow. A row with an infinite error is never certain.
     void note_range(double norm, double moved) {
         is_in_range_ = norm + (moved < infinity ? moved : 0.0) <= kernel_.most_norm;
         for (std::size_t k = 0; !has_engines(view_) && k < n_decisions_; ++k) {
@@ -189,7 +189,7 @@ class PolynomialEvaluator : Offer<double> {
 
     // --- the definition
 
-    // Performs LIBSVM's operations one by one. The linear kernel's gamma and coef0 have no effect.
+    // Performs LIBSVM's operations one by one. A linear kernel's gamma and coef0 have no effect.
     void define(std::size_t i) {
         const std::size_t d = view_.n_features;
         double *z = room_, *x = room_ + d;
@@ -231,7 +231,7 @@ class PolynomialEvaluator : Offer<double> {
         return finite;
     }
 
-    // Whether all terms of the source are finite; tanh of infinity is finite.
+    // Returns whether all terms in the source are finite; tanh of infinity is finite.
     bool is_of_finite_terms(std::size_t i) const {
         for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
             if (!is_within_float64(value_[k], bound_[k], job_.row_error(i))) return false;
@@ -262,8 +262,8 @@ class PolynomialEvaluator : Offer<double> {
     const Decisions<Shape::any> decisions_;
     double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows), and of one row
     double *const block_, *const room_;                         // space for (n_features, max_waiting) doubles each
-    bool is_in_range_ = true;                                   // whether the source computes this row without overflow
-    Status status_ = Status::ok;                                // evaluation stops if the status is not ok
+    bool is_in_range_ = true;                                   // true if the source computes this row without overflow
+    Status status_ = Status::ok;                                // evaluation stops once this is not ok
     Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
     RowQueue<max_waiting> waiting_;
     EngineOf<parts, double, TermSums<PolynomialTerm, 0>> engine_;
@@ -275,7 +275,7 @@ struct EvaluatorOf<ProductKernels> {
     static Status evaluate(const Job& job) {
         return PolynomialEvaluator<parts>(job).evaluate();
     }
-    // Values of these kernels grow with the row, so the error is measured relative to the row's norm.
+    // Values with these kernels grow with the row, so the error is measured relative to the row's norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
         return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
     }

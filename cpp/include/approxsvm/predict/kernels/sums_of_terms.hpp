@@ -1,6 +1,6 @@
-// Sums of terms that are not kernels at support vectors (`Kind`: a record of exact/), for ExactCascade. The reference
-// is the function over the real numbers. A row is rejected if its terms overflow float64, or if its value misses the
-// requested tolerance.
+// Sums of terms other than kernel values at support vectors, for ExactCascade (`Kind` is a record from exact/). The
+// reference is the function over the real numbers. A row is rejected if its terms overflow float64 or its value misses
+// the requested tolerance.
 #ifndef APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 #define APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 
@@ -18,7 +18,7 @@ class SumsOfTerms {
     template <class Real>
     using Sums = TermSums<typename Kind::template Term<Real>, form == Shape::one ? 1 : 0>;
 
-    // The array `memory` has space for n_features float64 numbers.
+    // The array `memory` must hold n_features doubles.
     SumsOfTerms(const PreparedModel& prepared, float* memory)
         : view_(*prepared.view),
           terms_(*static_cast<const typename Kind::Sums*>(prepared.of_kind)),
@@ -55,10 +55,10 @@ class SumsOfTerms {
     double* const room_;
 };
 
-// The interface of evaluate.hpp for a kind that is a sum of terms.
+// The interface of evaluate.hpp for a sum of terms.
 template <class Kind>
 struct EvaluatorOf {
-    // Evaluates all rows of a source.
+    // Evaluates all rows from a source.
     template <Parts parts>
     static Status evaluate(const Job& job) {
         if (job.view.n_decisions == 1) {
@@ -69,7 +69,7 @@ struct EvaluatorOf {
         return engine_rows(cascade, job);
     }
 
-    // Whether the error of a mapped row may matter, according to the slope of the sum of all terms.
+    // Returns whether the error of a mapped row may matter, judged by the slope of the sum of all terms.
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         double slope = 0.0;
         for (std::size_t k = 0; k < prepared.view->n_decisions; ++k) {

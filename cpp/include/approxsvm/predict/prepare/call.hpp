@@ -1,5 +1,4 @@
-// The data of a call that all stages use: its rows, the wanted outputs, and the number of rows that are evaluated
-// together.
+// Data of a call used by all stages: its rows, the requested outputs, and the number of rows evaluated together.
 #ifndef APPROXSVM_PREDICT_PREPARE_CALL_HPP
 #define APPROXSVM_PREDICT_PREPARE_CALL_HPP
 
@@ -11,26 +10,26 @@ inline namespace APPROXSVM_TARGET {
 
 // --- rows together or one by one
 
-// Whether rows are evaluated one by one or as a block with one row per lane; the order of additions differs. For a few
+// Rows are evaluated either one by one or as a block with one row per lane; the order of additions differs. For a few
 // rows, evaluation one by one is cheaper. If values are requested, all rows of a call are evaluated in the same way, so
-// that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by the number of rows
-// that it holds.
+// that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by its number of
+// rows.
 struct Batch {
-    bool rows_alone;     // whether expansions evaluate fewer rows than lanes one by one
-    bool engines_alone;  // whether the exact engines evaluate rows one by one
+    bool rows_alone;     // true if expansions evaluate fewer rows than lanes one by one
+    bool engines_alone;  // true if the exact engines evaluate rows one by one
     bool goes_by_queue;
-    std::size_t alone_eighths;  // maximum for evaluation one by one, in eighths of a register's lanes
+    std::size_t alone_eighths;  // maximum number of rows evaluated one by one, in eighths of a register's lanes
 
-    // Whether n rows that wait for a block of this many lanes are evaluated one by one.
+    // Returns whether n rows waiting for a block with this many lanes are evaluated one by one.
     bool alone_in_expansion(std::size_t n) const {
         return goes_by_queue ? engines_alone || 3 * n <= lanes + 2
-                             : rows_alone;  // in a small call, there is no memory for a block
+                             : rows_alone;  // small calls have no memory for a block
     }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
     }
-    // Number of rows, out of n, that are evaluated one by one: the rows that do not fill a register, if there are few,
-    // because a further register costs about half as much as the first register.
+    // Number of rows, out of n, evaluated one by one: those that do not fill a register, if there are few, because a
+    // further register costs about half as much as the first.
     std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
         if (alone_in_engine(n, n_lanes)) return n;
         const std::size_t beyond = n % n_lanes;
@@ -42,36 +41,36 @@ struct Batch {
 };
 
 // For a single row, the support vectors are in the lanes, and loading them takes most of the time. A single row costs
-// 4/3 of its share of the work for a full register of rows if lanes are few or exp is most of the work. With sixteen
-// lanes, the factor is 1.7 if the support vectors are in the first-level cache, else 2.6 (ijcnn1, usps, covtype,
-// pendigits and svmguide1 on a Zen 5).
+// 4/3 of its share of a full register's work if lanes are few or exp is most of the work. With sixteen lanes, the
+// factor is 1.7 if the support vectors are in the first-level cache, else 2.6 (ijcnn1, usps, covtype, pendigits and
+// svmguide1 on a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;
     return model.n_sv * model.n_features * sizeof(float) <= first_level_bytes ? 4 : 3;
 }
 
-// Maximum number of rows in a call, which determines the size of the memory. If all rows are evaluated one by one
-// (batch_of), no memory is needed for blocks of rows.
+// Maximum number of rows in a call, which determines the memory size. If all rows are evaluated one by one (batch_of),
+// no memory is needed for blocks of rows.
 struct CallRows {
     std::size_t n, side_by_side;
 
     CallRows(std::size_t n_rows, bool has_batches)
         : n(n_rows), side_by_side(!has_batches || n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Returns the size in bytes of the block that the stages share, for rows in lanes or for one row of doubles.
+    // Returns the size in bytes of the block shared by the stages, for rows in lanes or one row of doubles.
     std::size_t block_bytes(const ModelView& model) const {
         return side_by_side > 1 ? approxsvm::block_bytes(model.n_features)
                                 : model.n_features * sizeof(double) + panel_rows * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
-// The number of rows that share a block, for the parts that need memory.
+// CallRows for a list of parts: without `batches`, rows do not share a block.
 template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
-// This number of rows means a call of any size.
+// Stands for a call with any number of rows.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
 
 template <Parts parts>
@@ -89,21 +88,21 @@ inline bool wants_values(const Evaluation& out) {
     return out.values || out.bounds;
 }
 
-// Whether rows skip the float32 engine. For kernels of inner products, all values are exact.
+// Returns whether rows skip the float32 engine. With kernels of inner products, all values are exact.
 inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
     if (is_of_products(model)) return false;
     if (request.values != Values::promised) return request.values == Values::exact;
     return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
 }
 
-// The rows of a call, the wanted outputs, and the memory for computing them.
+// The rows of a call, the requested outputs, and the memory for computing them.
 struct Job {
     const PreparedModel& prepared;
     const ModelView& view;
     const RowSource& source;
     const Request& request;
     const Evaluation& out;
-    std::uint64_t* const counts;  // number of rows whose results came from each stage
+    std::uint64_t* const counts;  // per stage: number of rows with results from it
     const Batch batch;
     const EvaluationMemory& memory;
 
@@ -116,17 +115,17 @@ struct Job {
         }
         return Status::ok;
     }
-    // Whether a row that misses the tolerance is rejected.
+    // Returns whether rows that miss the tolerance are rejected.
     bool has_promise() const { return view.tolerance_asked && wants_values(out) && request.keeps_promise; }
     bool is_exact() const { return wants_exact_values(view, request, out); }
 };
 
-// A queue of rows that wait until they fill a block.
+// A queue of rows waiting to fill a block.
 template <std::size_t capacity>
 struct RowQueue {
     std::size_t n = 0, rows[capacity];
 
-    // Returns whether the queue is full now.
+    // Adds a row; returns whether the queue is now full.
     bool add(std::size_t i) {
         rows[n++] = i;
         return n == capacity;

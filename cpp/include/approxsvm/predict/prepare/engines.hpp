@@ -1,4 +1,4 @@
-// Lays the support vectors out for both exact engines.
+// Lays out the support vectors for both exact engines.
 #ifndef APPROXSVM_PREDICT_PREPARE_ENGINES_HPP
 #define APPROXSVM_PREDICT_PREPARE_ENGINES_HPP
 
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The memory in which the engines are laid out.
+// The memory used for the layout of the engines.
 struct EnginePieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
@@ -18,8 +18,8 @@ struct EnginePieces {
     const void* of_kind = nullptr;
 };
 
-// Visits one support vector after another in the engines' coordinates, u = input_scale (x - engine center). If the
-// center is the reference of the stored support vectors, only non-zeros are visited.
+// Visits the support vectors in order, in the engines' coordinates, u = input_scale (x - engine center). If the center
+// is the reference of the stored support vectors, only nonzeros are visited.
 class EngineVectors {
   public:
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
@@ -63,7 +63,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     return std::sqrt(sq_error);
 }
 
-// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, or 2^-20 if this is larger.
+// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, clamped to [2^-20, 2^20].
 APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;
@@ -78,7 +78,7 @@ inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
 }
 
-// Counts all values for writers of columns.
+// Counts all values for writers that store support vectors by columns.
 APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, KernelSumsWriter<float>& writer32,
                                         KernelSumsWriter<double>& writer64) {
     if (!by_columns(view)) return;
@@ -93,8 +93,9 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
     writer64.finish_counting();
 }
 
-// Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for the engines' bounds and, if
-// there is a single function, computes the bound of the float32 engine for a row at the center.
+// Lays out the support vectors for both engines. Sums slope |a_i| ||narrowed - exact|| for the engines' bounds and, if
+// there is a single function, computes a typical bound of the float32 engine, with the kernel values of a row at the
+// center.
 APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const bool classes = has_classes(view);
@@ -131,7 +132,7 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePiece
     model.typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
 }
 
-// Returns the engines' center: the reference of compressed support vectors, or the model's center.
+// Returns the engines' center: the reference of compressed support vectors, else the model's center.
 APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {

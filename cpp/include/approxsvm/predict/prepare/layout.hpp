@@ -1,4 +1,4 @@
-// Lays a model out for evaluation, in memory that the caller provides.
+// Lays out a model for evaluation, in caller-provided memory.
 #ifndef APPROXSVM_PREDICT_PREPARE_LAYOUT_HPP
 #define APPROXSVM_PREDICT_PREPARE_LAYOUT_HPP
 
@@ -14,7 +14,7 @@ inline namespace APPROXSVM_TARGET {
 template <Parts parts>
 inline std::size_t single_prepared_bytes(const ModelView& view);
 
-// Returns the view of an expansion in a subspace, which has been validated.
+// Returns the view of a subspace expansion, which has been validated.
 inline ModelView subspace_expansion_of(const ModelView& view) {
     ModelView expansion;
     const unsigned char* const bytes = view.subspaces.expansion;
@@ -27,7 +27,7 @@ struct PreparedPieces : EnginePieces {
     IfPart<parts, one_vs_one, WinnerEngineMemory> winner;
     IfPart<parts, subspaces, SubspacesMemory> in_subspaces;
     IfPart<parts, few_values, FewValuesMemory> few;
-    ModelView* expansion = nullptr;  // an expansion in a subspace, and the memory for its layout
+    ModelView* expansion = nullptr;  // subspace expansion, and the memory for its layout
     unsigned char* of_expansion = nullptr;
 
     APPROXSVM_COLD PreparedPieces(const ModelView& view, Arena& arena, bool only_counts)
@@ -57,7 +57,7 @@ struct PreparedPieces : EnginePieces {
     }
 };
 
-// Returns the size in bytes of the layout of a model that is not an ensemble.
+// Returns the size in bytes of the layout of a non-ensemble model.
 template <Parts parts>
 APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     Arena counter(nullptr);
@@ -65,7 +65,7 @@ APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     return counter.bytes_anywhere();
 }
 
-// Data of an ensemble: the views and layouts of its members.
+// An ensemble's data: the views and layouts of its members.
 struct PreparedMembers {
     PreparedModel* model;
     ModelView* views;
@@ -85,7 +85,7 @@ struct PreparedMembers {
     }
 };
 
-// Returns the size in bytes of the memory for prepare(). The memory must not move while the prepared model is used.
+// Returns the number of bytes needed by prepare(). This memory must not move while the prepared model is in use.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
@@ -101,7 +101,7 @@ APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
 
-// Lays out all data that a Gaussian kernel needs.
+// Lays out all data needed for a Gaussian kernel.
 template <Parts parts>
 APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces,
                                             PreparedModel& model) {
@@ -138,7 +138,7 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     }
 }
 
-// Prepares a model that is not an ensemble, in memory of single_prepared_bytes().
+// Prepares a non-ensemble model in single_prepared_bytes() of memory.
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Arena arena(memory);
@@ -161,7 +161,7 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
     return model;
 }
 
-// Prepares a model in memory of prepared_bytes().
+// Prepares a model in prepared_bytes() of memory.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
@@ -185,8 +185,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
     return model;
 }
 
-// Prepares a model in memory of prepared_bytes(view). The view must outlive `prepared`, so the view may not be a
-// temporary object.
+// Prepares a model in prepared_bytes(view) of memory. The view must outlive `prepared`, so it must not be a temporary
+// object.
 Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared) = delete;
 inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared) {
     if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;

@@ -7,14 +7,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the parts that the layout of the model needs on any target; the reader has recorded the other parts.
+// Returns the parts needed by the model's layout on any target; the reader has recorded the other parts.
 inline Parts parts_laid_out(const ModelView& model) {
     Parts parts = may_have_few_values(model) ? few_values : Part{};
     if ((is_gaussian(model) && has_engines(model) && engine_at_reference(model)) || by_columns(model)) parts |= sparse;
     return parts;
 }
 
-// Returns all parts of an opened model.
+// Returns all parts needed by an opened model.
 APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     Parts needed = model.needed;
     if (model.n_members == 0) return needed | parts_laid_out(model);
@@ -25,8 +25,8 @@ APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     return needed;
 }
 
-// Returns all parts that an artifact needs. Reads only the header of the artifact and of each section, because the code
-// for other parts may be left out. Returns an empty set if the bytes are not an artifact.
+// Returns all parts needed by an artifact, or an empty set if the bytes are not an artifact. Reads only the headers of
+// the artifact and its sections, because the code for other parts may be missing.
 APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
     ModelView model{};
     SectionTable sections{};

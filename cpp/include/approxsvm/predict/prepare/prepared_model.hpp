@@ -1,5 +1,5 @@
 // A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
-// vectors in the layouts of the exact engines. layout.hpp fills the record.
+// vectors in the layouts of the exact engines. layout.hpp fills it.
 #ifndef APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
 #define APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
 
@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the argument that has the precision of Real.
+// Returns the argument in the precision of Real.
 template <class Real, class In32, class In64>
 constexpr const auto& in(const In32& in32, const In64& in64) {
     if constexpr (sizeof(Real) == sizeof(float))
@@ -27,42 +27,42 @@ constexpr const auto& in(const In32& in32, const In64& in64) {
 struct PreparedModel {
     const ModelView* view;
     const float* basis;           // tables for degrees 2, 3, ... model.degree: (n_bases, n_cells, n_bound_terms)
-    const float* weights;         // weights of bounds, (n_centers, n_forms, n_bound_terms)
+    const float* weights;         // bound weights, (n_centers, n_forms, n_bound_terms)
     const double* bounds;         // all bounds for a single center, (n_bases, n_cells); else null
-    const float* zeros;           // zeros for (n_features,) and (n_raw_features,)
+    const float* zeros;           // zeros for (n_features,) or (n_raw_features,)
     const double* map_gains;      // gains of the input map, from fill_map_gains
-    const double* engine_center;  // the center or the reference, (n_features,); null for zeros
+    const double* engine_center;  // the center or reference, (n_features,); null for zeros
     FoldedModel folded;
     Engine<float> exact32;
     Engine<double> exact64;
     WinnerEngine winner;  // the engine for the winner's pairs, with the support vectors of exact32
-    FewValues few;        // the engine for few values, which replaces the engines for rows on its grid
+    FewValues few;        // the engine for few values, which replaces the others for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // expansion in the coordinates of the first subspace stage, or null
     double slope;                             // kernel_slope(gamma)
-    double typical_float32_bound;             // bound of the float32 engine for a row at the center
-    double largest_moduli;                    // the largest A1 of any decision function
+    double typical_float32_bound;             // typical bound of the float32 engine (engines.hpp)
+    double largest_moduli;                    // maximum A1 of all decision functions
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
-    // data of a kernel that is not Gaussian, instead of all of the above except zeros and map_gains
+    // data for a non-Gaussian kernel, instead of all of the above except zeros and map_gains
     const void* of_kind;
-    const PreparedModel* const* members;   // members of an ensemble; its other fields are unused
-    const std::uint32_t* label_positions;  // positions of members' labels in an ensemble of targets
+    const PreparedModel* const* members;   // members of an ensemble, which leaves its other fields unused
+    const std::uint32_t* label_positions;  // indices of member labels in an ensemble of targets
 };
 
-// Whether rows remain sparse in the exact engine: the engine's center must be the row relative to which support vectors
+// Returns whether rows remain sparse in the exact engine: its center must be the row relative to which support vectors
 // are stored, usually the origin. No accuracy is lost if the data are about as far from that row as from their mean;
-// writers of artifacts ensure this, unless the row is the origin.
+// artifact writers ensure this, unless the row is the origin.
 inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
 
-// Whether the engine stores support vectors by columns.
+// Returns whether the engine stores support vectors by columns.
 inline bool by_columns(const ModelView& model) {
     if (!is_gaussian(model)) return products_by_columns(model);
     return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
-// Whether the engine for few values may be worthwhile (few_values/layout.hpp).
+// Returns whether the engine for few values may be worthwhile (few_values/layout.hpp).
 inline bool may_have_few_values(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_small_dictionary(view) &&
            !has_several(view);
@@ -76,15 +76,15 @@ inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 
-// Whether expansions at sparse rows are evaluated by their non-zeros: only with a single center and a single decision
-// function.
+// Returns whether expansions at sparse rows are evaluated using only nonzeros: this requires a single center and a
+// single decision function.
 inline bool has_folded_center(const ModelView& model) {
     return model.n_centers == 1 && model.n_decisions == 1;
 }
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
-// Returns the sizes if there is one coefficient per function, and a weight.
+// Returns the sizes for one coefficient per function, plus a weight.
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
@@ -103,7 +103,7 @@ inline std::size_t n_zeros(const ModelView& view) {
 inline bool has_class_engines(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && has_classes(view);
 }
-// Returns the data for the winner's engine; empty for models without this engine.
+// Returns the data for the winner's engine; empty for models that have none.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
     if (!has_class_engines(view) || by_columns(view)) return {};
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};

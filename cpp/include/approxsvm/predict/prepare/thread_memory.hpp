@@ -1,4 +1,4 @@
-// Scratch memory of one thread for all stages of any kind of model.
+// One thread's scratch memory for all stages of any model.
 #ifndef APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
 #define APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
 
@@ -10,22 +10,22 @@ inline namespace APPROXSVM_TARGET {
 
 // --- engines
 
-// Number of sparse rows that are evaluated together; fewer if there are many sums.
+// Number of sparse rows evaluated together; fewer if there are many sums.
 constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
     return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
 }
 
-// Memory of an engine for the non-zeros of waiting rows, and for the sums of the rows that are evaluated together. Many
-// rows wait, so that a panel is multiplied by all of them while it is in cache. If support vectors are stored by
-// columns, only one row waits, with up to n_features non-zeros.
+// An engine's memory for the nonzeros of waiting rows, and for the sums of rows evaluated together. Many rows wait, so
+// that a panel is multiplied by all of them while it is in cache. If support vectors are stored by columns, only one
+// row waits, with up to n_features nonzeros.
 template <class Real>
 struct EngineRoom {
-    std::size_t capacity = 0;  // maximum number of non-zeros
+    std::size_t capacity = 0;  // maximum number of nonzeros
     Real* values = nullptr;
     std::int32_t* columns = nullptr;
-    Real* products = nullptr;  // inner products of a row, if vectors are stored by columns
+    Real* products = nullptr;  // a row's inner products, if vectors are stored by columns
     double* sums = nullptr;
-    float* block = nullptr;  // a block of rows, which the stages share
+    float* block = nullptr;  // a block of rows shared by the stages
 
     EngineRoom() = default;
     EngineRoom(const PreparedModel& prepared, const CallRows& call, std::size_t sums_room, float* shared, Arena& arena)
@@ -33,7 +33,7 @@ struct EngineRoom {
         const ModelView& model = *prepared.view;
         const std::size_t d = model.n_features;
         if (prepared.by_columns || call.side_by_side == 1)
-            capacity = prepared.by_columns ? d : d / 3;  // maximum number of non-zeros of a row
+            capacity = prepared.by_columns ? d : d / 3;  // maximum number of nonzeros in a row
         else
             capacity = block_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
         values = arena.take<Real>(capacity);
@@ -46,11 +46,11 @@ struct EngineRoom {
 
 // --- other stages
 
-// Scratch memory for the sums over a few coordinates.
+// Scratch memory for sums over a few coordinates.
 struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles; rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    float* values = nullptr;                           // kernel values of a stage for one row
+    float* values = nullptr;                           // one row's kernel values in a stage
     double* lists = nullptr;                           // partial sums of one row's lists, (n_forms, tile_rows)
 
     SubspaceRoom() = default;
@@ -73,30 +73,30 @@ struct SubspaceRoom {
     }
 };
 
-// A waiting row, and the number of classes that have been guessed for this row.
+// A waiting row, and the number of classes already guessed for it.
 struct QueuedRow {
     std::size_t row;
     int attempt;
 };
 
-// The progress of evaluating a class's pairs: guessed, perhaps over a few coordinates; with the bound on lists; with
-// the tighter bound on pairs; in float64; by the definition.
+// The progress of evaluating the pairs of a class: guessed, perhaps over a few coordinates; with the bound on lists;
+// with the tighter bound on pairs; in float64; by the definition.
 enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64, by_definition };
 
 // Scratch memory for the pairs of guessed winners.
 struct WinnerRoom {
-    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), with rows rounded up to tiles
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     QueuedRow* queues = nullptr;                  // waiting rows, (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // number of waiting rows, (n_levels, n_labels)
-    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all lanes; the
-    // kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each class, whether its
-    // kernel values are available, and the progress of its pairs. No engine uses these coordinates.
+    // For one row: its coordinates, padded with zeros, and about the center; the kernel values of the landmarks and
+    // then of all lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for
+    // each class, whether its kernel values are available, and its pairs' progress. No engine uses these coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
-    PartOfPair* parts = nullptr;  // parts of pairs by class, (n_labels,)
-    Outcome* known = nullptr;     // outcomes of pairs, (n_pairs,)
+    PartOfPair* parts = nullptr;  // parts of pairs, by class, (n_labels,)
+    Outcome* known = nullptr;     // pair outcomes, (n_pairs,)
     bool* has_values = nullptr;
     Progress* progress = nullptr;
     std::uint32_t* tally = nullptr;  // certain and possible votes, (2, n_labels)
@@ -130,15 +130,15 @@ struct WinnerRoom {
 
 // --- all stages
 
-// Size in bytes of the memory for stages/definition.hpp.
+// Number of bytes of memory needed by stages/definition.hpp.
 inline std::size_t definition_bytes(const ModelView& model) {
     return 2 * model.n_features * sizeof(double);
 }
 
-// Number of rows that are routed to their centers at a time.
+// Number of rows routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory for a part, or an empty type if the list leaves out this part.
+// Scratch memory for a part, or an empty object if the list omits it.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)
@@ -147,7 +147,7 @@ inline Room room_of(Arguments&&... arguments) {
         return Room();
 }
 
-// Scratch memory of one thread: a block of rows for the first stage, a block that the later stages share, the memory of
+// One thread's scratch memory: a block of rows for the first stage, a block shared by the later stages, the memory of
 // each stage, the centers of routed rows, and the values of all functions for a block of rows and for one row.
 struct EvaluationMemory {
     float *first_block, *later_block;
@@ -172,7 +172,7 @@ struct EvaluationMemory {
         later_block = arena.take<float>(block > defined ? block : defined);
         const std::size_t n_classes = has_classes(model) ? std::size_t{model.n_labels} : 0;
         if (has_engines(model)) {
-            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // with a sum of absolute values
+            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // plus a sum of absolute values
             const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
             const std::size_t sums_room = n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
             engine32 = EngineRoom<float>(prepared, call, sums_room, later_block, arena);

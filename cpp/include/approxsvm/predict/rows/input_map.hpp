@@ -1,7 +1,7 @@
-// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that computes sums or calls
-// the C library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for
-// bit (models/FORMAT.md, "input_map"; artifact/ops has the kinds of ops). Each row has a bound on its distance from the
-// row mapped in exact arithmetic.
+// Maps raw rows to model rows: selects columns, then applies ops. Up to the first op that computes sums or calls the C
+// library, the source's operations are performed one by one in float64, so a row is bit-identical to the source's
+// (models/FORMAT.md, "input_map"; for the kinds of ops, see artifact/ops). Each row has a bound on its distance from
+// the row mapped in exact arithmetic.
 #ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 #define APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 
@@ -15,7 +15,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- growth of errors
 
-// Number of gains that fill_map_gains stores for each op, and for all ops.
+// Number of gains stored by fill_map_gains, for each op and for all ops.
 template <Parts parts = all_parts>
 inline std::size_t n_gains(const MapOp& op) {
     return OpsOf<parts>::with(op.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(op); });
@@ -27,7 +27,7 @@ inline std::size_t map_gain_doubles(const InputMapView& map) {
     return total;
 }
 
-// Computes the factors by which errors grow in each op, as defined by the op's kind, rounded up.
+// Computes the factors, rounded up, by which errors grow in each op, as defined by the op's kind.
 template <Parts parts = all_parts>
 inline void fill_map_gains(const InputMapView& map, double* gains) {
     for_ops<parts>(map, [&](const MapOp& op) {
@@ -36,10 +36,10 @@ inline void fill_map_gains(const InputMapView& map, double* gains) {
     });
 }
 
-// --- a single affine op, as scalers have
+// --- a single affine op, as in scalers
 
 // Sets x to (raw - subtract) * multiply / divide, with each operation rounded separately; returns the sum of squares.
-// The arrays raw and x begin with the first feature of the op.
+// The arrays raw and x begin at the op's first feature.
 template <bool Subtracts, bool Multiplies, bool Divides>
 inline double scale_row(const MapOp& op, const double* raw, double* x) {
     const double *subtract = op.parts[part::subtract], *multiply = op.parts[part::multiply],
@@ -54,8 +54,8 @@ inline double scale_row(const MapOp& op, const double* raw, double* x) {
     });
 }
 
-// Evaluates a map in one or two passes over a row, if its only op is affine, without limits or parameter errors. The
-// error is computed from norms instead of from each number, as run_affine() explains.
+// Evaluates a map in one or two passes over a row, if its only op is affine and has no limits or parameter errors. The
+// error is computed from norms instead of element by element, as explained in run_affine().
 class ScalerAlone {
   public:
     ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
@@ -83,11 +83,11 @@ class ScalerAlone {
         underflow_ += of_norms[2];
     }
 
-    // Whether the map consists of a single affine op without limits.
+    // Returns whether the map consists of a single affine op without limits or parameter errors.
     explicit operator bool() const { return scale_ != nullptr; }
 
-    // Maps the selected columns of a row. Returns false if squares exceed or approach the limits of float64, as in
-    // non-finite rows; RowMapper handles such rows.
+    // Maps the selected columns of a row. Returns false if squares exceed or approach the limits of float64, as for
+    // non-finite rows; such rows are left to RowMapper.
     bool map(const double* raw, double* x, double& error) const {
         const std::size_t n = n_;
         double sq = scale_(op_, raw + op_.first, x + op_.first);
@@ -127,11 +127,11 @@ class ScalerAlone {
 
 // --- rows
 
-// Whether the step of the source that checks a column accepts this number.
+// Returns whether the source's step that checks a column accepts this number.
 inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
-// Whether the selected columns of a row are finite, or NaN in columns where a number replaces NaN.
+// Returns whether the selected columns of a row are finite, or NaN in columns where NaN is replaced by a number.
 template <Parts parts = all_parts>
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
@@ -141,7 +141,7 @@ inline bool takes_row(const InputMapView& map, const double* x) {
     return true;
 }
 
-// Number of doubles that a RowMapper needs.
+// Number of doubles needed by a RowMapper.
 inline std::size_t map_doubles(const InputMapView& map) {
     return 4 * map_rows_together * map.widest;
 }
@@ -150,17 +150,18 @@ inline std::size_t map_doubles(const InputMapView& map) {
 template <Parts parts = all_parts>
 class RowMapper {
   public:
-    // The array `gains` was filled by fill_map_gains; `memory` has space for map_doubles(map) numbers.
+    // `gains` must have been filled by fill_map_gains; `memory` must hold map_doubles(map) doubles.
     RowMapper(const InputMapView& map, const double* gains, double* memory, const SourceRows& source = {})
         : map_(map), gains_(gains), stride_(map.widest), memory_(memory), source_(source) {}
 
-    // Returns the array, (n_columns,), for the selected columns of row r, which must be stored before map() is called.
+    // Returns the array, of shape (n_columns,), for the selected columns of row r, which must be stored before map() is
+    // called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
-    // Returns the array for the errors of row r's columns, if there are errors.
+    // Returns the array for the errors of row r's columns, if any.
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows. With `exactly`, projections are rounded only once, which is slow. With `has_errors`, the
-    // errors of the rows are given. With `is_source`, the rows nevertheless equal the source's rows.
+    // Maps the first n rows. With `exactly`, projections are computed with a single rounding, which is slower. With
+    // `has_errors`, errors_of_row() holds the rows' errors. With `is_source`, the rows nevertheless equal the source's.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;
@@ -223,13 +224,13 @@ class RowMapper {
   private:
     double* row(double* first, std::size_t r) const { return first + r * stride_; }
 
-    // Copies the features of a row that an op does not take to their positions after the op.
+    // Copies the row's features that the op does not use to their positions in the op's output.
     static void pass_on(const MapOp& op, std::size_t n_features, const double* from, double* to) {
         for (std::size_t j = 0; j < op.first; ++j) to[j] = from[j];
         for (std::size_t j = op.end(); j < n_features; ++j) to[op.passed(j)] = from[j];
     }
 
-    // Rejects numbers that overflowed float64; the source's next step would also reject them.
+    // Rejects values that have overflowed to infinity, as the source's next step would.
     void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             bool any = false;
@@ -238,7 +239,7 @@ class RowMapper {
         }
     }
 
-    // Replaces the index of the input that the op rejected with the index of the raw column.
+    // Replaces the index of the input rejected by the op with the index of its raw column.
     void name_columns(const MapOp& op, std::size_t number, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;

@@ -1,4 +1,4 @@
-// Gives access to raw rows of the types that callers use, and searches for rejected rows and numbers.
+// Provides access to raw rows of the callers' types, and finds rejected rows and numbers.
 #ifndef APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 #define APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Checks sparse rows, and converts them to rows whose indices are within the bounds of their arrays.
+// Checks sparse rows, and converts them to rows whose indices are within their arrays' bounds.
 template <class Real, class Index>
 inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
     const std::size_t n_starts = rows.row_starts.size;
@@ -25,7 +25,7 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
     return Status::ok;
 }
 
-// Calls call(RowSource) with a source of the rows, and returns the result.
+// Calls call(RowSource) with a source for the rows, and returns the result.
 template <Parts parts = all_parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
     return call(DenseSource<Real, parts>(rows, model.n_raw_features));
@@ -57,20 +57,20 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
     return with_whole_rows<parts>(numbers, model, call);
 }
 
-// Returns the first unsorted row; a block reports only that one of its rows is faulty.
+// Returns the first unsorted row: a block reports only that one of its rows is faulty.
 inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
     while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
 }
 
-// A number that is not finite, and its position. The column is n_raw_features if the model does not know the feature.
+// A nonfinite number and its position. The column is n_raw_features if the model does not know the feature.
 struct BadNumber {
     std::size_t row, column;
     double value;
 };
-// Whether a raw row may contain this number: any finite number, NaN if the model replaces it, or any number in an
-// unused column.
+// Returns whether a raw row may contain this number: any finite number, NaN if the model replaces it, or any number in
+// an unused column.
 template <Parts parts = all_parts>
 inline bool takes(const ModelView& model, std::size_t column, double value) {
     bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;
@@ -88,7 +88,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
-// Returns the first row with a rejected number in a column that the model uses.
+// Returns the first row with a rejected number in a column used by the model.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};

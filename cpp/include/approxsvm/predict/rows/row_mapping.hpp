@@ -1,4 +1,4 @@
-// Maps raw rows as the source does. The bounds of a row's values cover the error of the mapped row.
+// Maps raw rows as the source does. The bounds on a row's values cover the error of the mapped row.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_MAPPING_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_MAPPING_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Memory for rows that are mapped together: their numbers, their errors, one raw row, and the memory of the ops.
+// Memory for rows mapped together: their values, their errors, one raw row, and the memory of the ops.
 struct MappedRowsMemory {
     double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *ops = nullptr;
 
@@ -21,7 +21,7 @@ struct MappedRowsMemory {
           ops(arena.take<double>(map_doubles(model.input_map))) {}
 };
 
-// Maps rows. The function feels_error(error, row) tells whether the error of a mapped row may change a result.
+// Maps rows. The function feels_error(error, row) returns whether the error of a mapped row may change a result.
 template <Parts parts, class FeelsError>
 class RowMapping {
   public:
@@ -36,8 +36,8 @@ class RowMapping {
           scaler_(view_.input_map, gains, source_),
           mapper_(view_.input_map, gains, memory.ops, source_) {}
 
-    // Maps the rows [first, first + n) into the memory's first n rows. Rows whose error matters are mapped in twice the
-    // precision.
+    // Maps the rows [first, first + n) into the memory's first n rows. Rows whose error matters are mapped with twice
+    // the precision.
     Status map(std::size_t first, std::size_t n) const {
         if (scaler_) {
             for (std::size_t k = 0; k < n; ++k) {
@@ -94,12 +94,12 @@ class RowMapping {
         return Status::ok;
     }
 
-    // Loads only the columns that are used. A scaler detects values that are not finite.
+    // Loads only the columns used. Nonfinite values are detected by a scaler.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // the condition is also true for NaN
+        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // also true for NaN
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }

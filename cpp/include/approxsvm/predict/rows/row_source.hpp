@@ -1,4 +1,4 @@
-// Gives stages access to rows, however they are stored, one row at a time and in the layout that the stage needs.
+// Gives stages access to rows, however they are stored, one row at a time and in the layout needed by the stage.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 
@@ -8,8 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The stages' interface to rows. The stages are compiled once for all types of rows, because a virtual call costs
-// little compared with the work on a block, on a row's non-zeros or on a kernel sum.
+// The stages' interface to rows. The stages are compiled once for all row types, because a virtual call costs little
+// compared with the work on a block, on a row's nonzeros or on a kernel sum.
 class RowSource {
   public:
     std::size_t n_rows() const { return n_rows_; }
@@ -20,29 +20,29 @@ class RowSource {
     // Checks that the row can be read. NaN and infinity are detected later, in the values.
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
-    // Returns number j of a readable row.
+    // Returns feature j of a readable row.
     virtual double value(std::size_t i, std::size_t j) const = 0;
     // Sets u[j * stride] to scale (z_j - center_j); returns the squared norm of features unknown to the model.
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
-    // Loads n rows into the lanes of a block, and zeros into the unused lanes; unseen[r] is set to the number that
-    // load() would return.
+    // Loads n rows into the lanes of a block, and zeros into the unused lanes; sets unseen[r] to the value that load()
+    // would return.
     virtual void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
                             double scale, float* block, double* unseen) const = 0;
 
-    // Loads one row; `u` has space for whole registers.
+    // Loads one row; `u` must have space for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
 
-    // Stores scale (z_j - reference_j) and j for at most `limit` non-zero differences. Returns the number of non-zeros,
+    // Stores scale (z_j - reference_j) and j for at most `limit` nonzero differences. Returns the number of nonzeros,
     // or limit + 1 if there are more. A null reference means zeros.
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       float* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
-    // Checks the row. If the non-zeros cost less than all features, evaluates the expansion around the only center by
-    // the non-zeros; otherwise n_nonzero is none_evaluated.
+    // Checks the row. If using only its nonzeros is cheaper than using all features, evaluates the expansion around the
+    // only center from them; otherwise sets n_nonzero to none_evaluated.
     static constexpr std::size_t none_evaluated = ~std::size_t{0};
     virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                                    std::size_t& n_nonzero) const = 0;
@@ -56,7 +56,7 @@ class RowSource {
     const bool is_sparse_;
 };
 
-// A source whose load_into and load_nonzeros_into handle both types of coordinates.
+// A source whose load_into and load_nonzeros_into handle both coordinate types.
 template <class Rows>
 class SourceInEitherType : public RowSource {
   public:
@@ -83,7 +83,7 @@ class SourceInEitherType : public RowSource {
     const Rows& rows() const { return static_cast<const Rows&>(*this); }
 };
 
-// Some rows of another source: the rows with the indices `indices`, or n consecutive rows.
+// Some rows of another source: those with the given indices, or n consecutive ones.
 class SelectedRows final : public SourceInEitherType<SelectedRows> {
   public:
     SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
@@ -175,7 +175,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
     template <class Out>
     double load_into(std::size_t i, const double* center, double scale, Out* u, std::size_t stride) const {
         const Real* z = row(i);
-        if (stride == 1 && rows_.column_stride == 1) {  // loops that compilers vectorize
+        if (stride == 1 && rows_.column_stride == 1) {  // loops vectorized by compilers
             for (std::size_t j = 0; center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], center[j], scale);
             for (std::size_t j = 0; !center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], 0.0, scale);
             return 0.0;
@@ -218,7 +218,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
     double value_at(const Real* z, std::size_t j) const {
         return static_cast<double>(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride]);
     }
-    // Number of features that are compared together, bit by bit, because most features equal the reference's.
+    // Number of features compared together, bit by bit, because most features equal the reference's.
     static constexpr std::size_t run_features = 8;
     bool is_run(const Real* z, const double* reference, std::size_t first) const {
         if (rows_.column_stride != 1) return false;

@@ -1,5 +1,5 @@
-// Assigns rows to near centers. The rows of a center are collected until they fill a block, and are loaded relative to
-// the center.
+// Assigns rows to nearby centers. The rows at a center are collected until they fill a block, and are loaded relative
+// to it.
 #ifndef APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 #define APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 
@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Loads n rows relative to a center, and keeps the varying features.
+// Loads n rows relative to a center, keeping the varying features.
 template <int Registers>
 inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, const float* center, float* u,
                         double* unseen, float* off_sq) {
@@ -26,7 +26,7 @@ struct OutsideNorms {
     const float* off_sq;
 };
 
-// Rows of one center, which are collected until they fill a block, then evaluated together or one by one.
+// Rows at one center, which are collected until they fill a block, then evaluated together or one by one.
 template <class Cascade>
 class Gatherer {
   public:
@@ -50,7 +50,7 @@ class Gatherer {
     Status take(const std::size_t* rows, std::size_t n) {
         float* const u = job_.memory.first_block;
         double unseen[rows_in<Registers>];
-        float off_sq[rows_in<Registers>] = {};  // zeros, as compilers cannot see that only written elements are read
+        float off_sq[rows_in<Registers>] = {};  // zeros: compilers cannot see that only written elements are read
         load_around<Registers>(job_, rows, n, cascade_.center(), u, unseen, off_sq);
         for (std::size_t r = 0; r < n; ++r) {  // coordinates outside the slice may also be NaN or infinite
             const Status status = off_sq[r] <= largest_float ? Status::ok : job_.source.check(rows[r]);
@@ -64,7 +64,7 @@ class Gatherer {
     RowQueue<block_rows> waiting_;
 };
 
-// Orders the rows [first, first + n) of the source by their centers, counted from `first`. At first, `center_of` holds
+// Orders the source's rows [first, first + n) by their centers; indices count from `first`. At first, `center_of` holds
 // the rows' groups.
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
@@ -73,8 +73,8 @@ struct Routing {
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // Processes up to `Together` rows at a time, for which `y` has space. If only labels are wanted, a single row of a
-    // group is routed separately. If two centers are about equally near, the result may then be the other center.
+    // Processes up to `Together` rows at a time, for which `y` must have space. If only labels are wanted, a single row
+    // in a group is routed separately. If two centers are about equally near, the result may then be the other one.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
                 float* y) {
@@ -108,7 +108,7 @@ struct Routing {
         return Status::ok;
     }
 
-    // Returns the end of the run of ordered rows that begins at `begin` and shares a center or group.
+    // Returns the end of the run of ordered rows, beginning at `begin`, that share a center or group.
     std::size_t end_of_run(std::size_t begin, std::size_t n) const {
         std::size_t end = begin + 1;
         while (end < n && center_of[order[end]] == center_of[order[begin]]) ++end;
@@ -116,8 +116,8 @@ struct Routing {
     }
 
   private:
-    // Loads the rows order[k] ... order[end - 1], at most `Together` rows; returns the number of loaded rows. The
-    // unused part of `y` keeps its contents.
+    // Loads the rows order[k] ... order[end - 1], at most `Together` of them, and returns their number. The unused part
+    // of `y` is unchanged.
     template <std::size_t Together>
     std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
                      float* y) const {
@@ -128,8 +128,7 @@ struct Routing {
         return m;
     }
 
-    // Sorts the rows stably by center_of. If there are few rows, insertion sort is used, because counting visits all
-    // centers.
+    // Sorts the rows stably by center_of. Insertion sort is used for few rows, because counting visits all centers.
     void sort(std::size_t n, std::size_t n_places) {
         if (n <= few_rows) {
             for (std::size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// Values of several decision functions that are expanded around the same centers, with bounds from the bound table. The
-// cascade determines how to use the values.
+// Values of several decision functions expanded around the same centers, with bounds from the bound table. The cascade
+// determines how to use them.
 #ifndef APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 
@@ -22,7 +22,7 @@ class CommonExpansions {
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
-    // Values of rows side by side, (n_decisions, stride_of); a single row is stored as the current row.
+    // Values for rows side by side, (n_decisions, stride_of); a single row is stored as the current row.
     template <int Registers>
     static constexpr std::size_t stride_of = Registers > 0 ? block_rows : 1;
     template <int Registers>
@@ -42,8 +42,8 @@ class CommonExpansions {
         }
     }
 
-    // The coordinates of n rows side by side, and the numbers that all functions share. A single row needs no
-    // transposed rows of the bound table.
+    // The coordinates of n rows side by side, and the values shared by all functions. A single row needs no transposed
+    // rows of the bound table.
     template <int Registers>
     struct RowsAround {
         static constexpr std::size_t stride = rows_in<Registers>;
@@ -56,14 +56,14 @@ class CommonExpansions {
         float basis[n_bound_terms][stride];
         float half_s[stride];
         double row_error[stride];
-        int degree = 0;  // degree of the prepared rows of the table; 0 if none are prepared
+        int degree = 0;  // degree of the prepared table rows; 0 if none are prepared
         bool finite = true;
 
         RowsAround(const std::size_t* r, std::size_t n_rows, const float* coordinates, const OutsideNorms& norms)
             : rows(r), n(n_rows), u(coordinates), outside(norms) {}
     };
 
-    // Evaluates function k up to a degree, 2 or the degree of the model, by form `form` of the center.
+    // Evaluates function k up to degree `degree` (2 or the model's degree), using form `form` of the center.
     template <int Registers>
     void evaluate_function(std::size_t k, std::size_t form, RowsAround<Registers>& rows, int degree) {
         float sq_norm[rows_in<Registers>];
@@ -79,7 +79,7 @@ class CommonExpansions {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const std::size_t n_decisions_;
-    double *const value_, *const bound_;  // value and bound for one row, (n_decisions,)
+    double *const value_, *const bound_;  // values and bounds for one row, (n_decisions,)
     std::size_t center_ = 0;
 
   private:

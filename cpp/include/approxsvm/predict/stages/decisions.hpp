@@ -1,11 +1,11 @@
-// Determines whether the values of the decision functions at a row, with bounds on their errors, suffice, and which
-// label they imply. The rule depends on the shape of the model.
+// Determines whether a row's decision values, with bounds on their errors, suffice, and which label they imply. The
+// rule depends on the model's shape.
 //
-// One function: the label cannot differ from the exact label if the value differs by more than the bound from the value
-// at which the label changes (usually 0). Several functions, one per class or target: the first class with the largest
-// value wins, if this value exceeds every other value by more than the sum of both bounds. Pairs of classes vote
-// (votes.hpp). If values are wanted, the sign of every pair must be certain. Values that a caller requests, and values
-// of a regression, need bounds within the model's tolerance.
+// One function: the label is certain if the value differs by more than its bound from the value at which the label
+// changes (usually 0). Several functions, one per class or target: the first class with the largest value wins; it is
+// certain if this value exceeds every other by more than the sum of both bounds. Pairs of classes vote (votes.hpp); if
+// values are wanted, the sign of every pair must be certain. Values requested by a caller, and values of a regression,
+// need bounds within the model's tolerance.
 #ifndef APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 
@@ -44,7 +44,7 @@ class Decisions {
           tolerance_(tolerance),
           label_change_(label_change(view_)) {}
 
-    // The values of the current row, and their bounds. A single value stays in registers.
+    // The values for the current row, and their bounds. A single value stays in registers.
     struct InRegisters {
         double values[1], bounds[1];
     };
@@ -88,7 +88,7 @@ class Decisions {
         }
         settle_label(i, out_.labels ? label(values) : 0, stage);
     }
-    // Records the label of row i, whose values are not known.
+    // Records the label of row i, whose values are unknown.
     void settle_label(std::size_t i, std::size_t label, Stage stage) const {
         if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label);
         if (out_.stages) out_.stages[i] = stage;
@@ -109,7 +109,7 @@ class Decisions {
     double *const values_, *const bounds_;
     std::uint32_t* const tally_;
     const Shape shape_;
-    const bool wants_values_, is_regression_, may_be_open_;  // `may_be_open_`: whether signs may remain undecided
+    const bool wants_values_, is_regression_, may_be_open_;  // `may_be_open_`: true if signs may remain undecided
     const std::size_t n_;
     const double tolerance_, label_change_;
 };

@@ -1,5 +1,5 @@
 // Evaluates a sum of RBF kernels by the definition: term by term in LIBSVM's order in float64, with a bound on the
-// rounding error. The class Distances serves any kernel that is a function of squared distances.
+// rounding error. The class Distances works for any kernel that depends on squared distances.
 #ifndef APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 #define APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 
@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bounds the error of float64 sums with direct differences (docs/derivation.md, Prediction).
+// Bounds the error of float64 sums computed from direct differences (docs/derivation.md, Prediction).
 inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
     const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
@@ -20,12 +20,12 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
            0x1p-1000 * a1 + 0x1p-1040;  // the effect of underflow, also in denormal coefficients
 }
 
-// Squared distances of a row from one support vector after another, from differences in the order of the features. If
-// support vectors are stored relative to a reference, features in which neither the support vector nor the row differs
-// from the reference are skipped, because they add zero.
+// Squared distances of a row from one support vector after another, from differences in feature order. If support
+// vectors are stored relative to a reference, features in which neither the support vector nor the row differs from it
+// are skipped, because they add zero.
 class Distances {
   public:
-    // The row is z, (n_features,), followed by space for n_features numbers and, if `packed` is compressed, n_features
+    // The row is z, (n_features,), followed by space for n_features doubles and, if `packed` is compressed, n_features
     // feature indices.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
@@ -69,9 +69,9 @@ class Distances {
     std::size_t n_differing_ = 0;
 };
 
-// The kernel values of row i in the order of the support vectors. The row may differ from the intended row by
-// row_error, which changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). The slope is at
-// most sqrt(2 gamma / e), and small for distant support vectors. The size of `memory` is definition_bytes.
+// The kernel values of row i in support-vector order. The row may differ from the intended one by row_error, which
+// changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). This is at most sqrt(2 gamma / e),
+// and small for distant support vectors. `memory` must hold definition_bytes() bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,
@@ -99,7 +99,7 @@ class DefinedKernels {
     double moved(double sq_distance) const {
         const double r = std::sqrt(sq_distance) * (1.0 + d_depth_), nearest = r * (1.0 - 2.0 * d_depth_) - row_error_;
         const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error_;
-        // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
+        // exp rounds to zero only if the result is below 2^-1000, even multiplied by a distance that overflows.
         const double gaussian = std::exp(-gamma_ * least * least);
         const double slope = gaussian > 0.0 ? 2.0 * gamma_ * most * gaussian * (1.0 + 1e-12) : 0.0;
         const double reach = 1.0001 * row_error_ * (slope < steepest_ ? slope : steepest_) + 0x1p-1000;
@@ -110,8 +110,8 @@ class DefinedKernels {
     Distances distances_;
 };
 
-// Sums of one function: the value; the sum of absolute values, which becomes the bound; and a bound on the movement of
-// the value.
+// Sums for one function: the value; the sum of absolute values, which becomes the bound; and a bound on the value's
+// movement.
 struct DefinedSums {
     double *values, *bounds, *moved;
 
@@ -128,7 +128,7 @@ struct DefinedSums {
     }
 };
 
-// Evaluates all functions, or pairs of classes, with results of shape (n_decisions,).
+// Evaluates all functions or class pairs; results have the shape (n_decisions,).
 APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, DefinedKernels kernels,
                                                       const DefinedSums& sums) {
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.begin(k);
@@ -139,8 +139,8 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, De
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.end(model, k);
 }
 
-// Evaluates some pairs of classes; with many classes, all pairs would take most of the time per row. for_opponents(c,
-// visit) calls visit(other, pair) for the wanted pairs of class c. `opponents` has space for one number per class.
+// Evaluates some class pairs; with many classes, all pairs would take most of the time per row. for_opponents(c, visit)
+// calls visit(other, pair) for the wanted pairs of class c. `opponents` must have space for one index per class.
 template <class ForOpponents>
 APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, DefinedKernels kernels,
                                                    const DefinedSums& sums, const ForOpponents& for_opponents,
@@ -173,10 +173,10 @@ APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, Defin
     for_pairs([&](std::size_t pair) { sums.end(model, pair); });
 }
 
-// Evaluates the pairs whose outcome is not certain from their values and bounds; other pairs remain unchanged.
+// Evaluates the pairs whose outcome is not certain from their values and bounds; the others remain unchanged.
 inline void unknown_pairs_by_definition(const ModelView& model, const DefinedKernels& kernels, const DefinedSums& sums,
                                         std::uint32_t* opponents) {
-    constexpr double is_known = -1.0;  // a mark instead of the bound on a value's movement
+    constexpr double is_known = -1.0;  // a mark in place of the bound on a value's movement
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
         sums.moved[k] = outcome_of(sums.values[k], sums.bounds[k]) == Outcome::unknown ? 0.0 : is_known;
     }

@@ -1,6 +1,6 @@
-// Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
-// with few non-zeros wait in a separate buffer, because the cost of such a row is proportional to its non-zeros. The
-// sums of each row are offered to the cascade, which accepts or rejects them.
+// Row queues for an exact engine. Dense rows wait until a block is full. If rows may stay sparse, those with few
+// nonzeros wait in a separate buffer, because their cost is proportional to the number of nonzeros. The sums of each
+// row are offered to the cascade, which accepts or rejects them.
 #ifndef APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 #define APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 
@@ -9,18 +9,18 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// --- sums of engines
+// --- engine sums
 
-// The sums that an engine computes for a row. The stages below are compiled once for all kinds of engines, because a
+// The sums computed by an engine for a row. The stages below are compiled once for all kinds of engines, because a
 // virtual call costs little compared with the sums.
 template <class Real>
 class EngineSums {
   public:
     const KernelVectors<Real>& vectors;
     const std::size_t n_sums;
-    const bool counts_unseen;  // whether kernels depend on distances, so that unknown features contribute
+    const bool counts_unseen;  // true if kernels depend on distances, so that unknown features contribute
 
-    // These functions compute the sums of rows in the lanes of a block, of one row, and of sparse rows.
+    // These functions compute the sums for rows in the lanes of a block, for one row, and for sparse rows.
     virtual void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm, double* sums) const = 0;
     virtual void row(const Real* u, Real half_sq_norm, double* sums) const = 0;
     virtual void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
@@ -32,14 +32,14 @@ class EngineSums {
     ~EngineSums() = default;
 };
 
-// Implements EngineSums for a kind of `Sums`, one of the kinds below.
+// Implements EngineSums for one of the kinds of `Sums` below.
 template <Parts parts, class Real, class Sums>
 class SumsOf : public EngineSums<Real> {
   public:
     explicit SumsOf(const Sums& sums)
         : EngineSums<Real>(sums.vectors, sums.n_sums(), Sums::counts_unseen), sums_(sums) {}
 
-    // These functions are not inlined, because compilers would inline them where they guess the type of an object.
+    // These functions are not inlined, because compilers would inline them where they guess an object's type.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
                                   double* sums) const override {
         with_registers_for<has(parts, batches)>(
@@ -60,7 +60,7 @@ class SumsOf : public EngineSums<Real> {
     const Sums sums_;
 };
 
-// Loads n rows, relative to the engines' center, into the lanes of a block; fills unused lanes with zeros.
+// Loads n rows, relative to the engines' center, into the lanes of a block; unused lanes are filled with zeros.
 template <class Real>
 APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* rows, std::size_t n,
                                           std::size_t n_registers, Real* block, double* unseen) {
@@ -69,7 +69,7 @@ APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* row
     const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!model.packed.reference) {  // the center is float32, so many rows are loaded at once
+        if (!model.packed.reference) {  // a float32 center, so many rows are loaded at once
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }
@@ -84,28 +84,28 @@ APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* row
 
 // --- one engine
 
-// The sums that an engine computed for a row: sum f is sums[f * stride].
+// The sums computed by an engine for a row: sum f is sums[f * stride].
 template <class Real>
 struct RowSums {
     const double* sums;
     std::size_t stride;
     Real half_sq_norm;
-    std::size_t n_terms;  // number of coordinates that may be non-zero
+    std::size_t n_terms;  // number of coordinates that may be nonzero
 };
 
-// The interface that takes the sums of rows.
+// The interface that receives the sums for rows.
 template <class Real>
 class Offer {
   public:
     virtual void take(std::size_t i, const RowSums<Real>& sums) = 0;
-    // Takes the sums of a block of `stride` lanes, before take(); marks finished rows in is_settled.
+    // Receives the sums for a block of `stride` lanes, before take(); marks finished rows in is_settled.
     virtual void take_block(std::size_t, const std::size_t*, std::size_t, const double*, const Real*, bool*) {}
 
   protected:
     ~Offer() = default;
 };
 
-// A queue of rows for one engine. All rows are dense if the list of parts does not contain `sparse`.
+// A queue of rows for one engine. If the list of parts does not contain `sparse`, all rows are dense.
 template <Parts parts, class Real>
 class EngineStage {
   public:
@@ -124,13 +124,13 @@ class EngineStage {
         starts_[0] = 0;
     }
 
-    // Adds row i. As soon as this is worthwhile, computes the sums of all waiting rows and offers them to the cascade.
+    // Adds row i. As soon as it is worthwhile, computes the sums for all waiting rows and offers them to the cascade.
     void send(std::size_t i) {
         if (send_sparse(i, most_nonzeros_)) return;
         if (dense_.add(i)) settle_dense();
     }
-    // Adds row i if it is cheap because it has at most `limit` non-zeros; `limit` is at most a third of the features.
-    // If support vectors are stored by columns, every row qualifies.
+    // Adds row i if it is cheap because it has at most `limit` nonzeros; `limit` is at most a third of the features. If
+    // support vectors are stored by columns, every row qualifies.
     bool send_sparse(std::size_t i, std::size_t limit) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit);
         return false;
@@ -145,12 +145,12 @@ class EngineStage {
     static constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
     static constexpr std::size_t dense_capacity = max_registers * width;
 
-    // Returns the contribution of unknown features to half_sq_norm; zero for kernels of inner products.
+    // Returns the contribution of unknown features to half_sq_norm; it is zero for kernels of inner products.
     Real weight_of(double unseen) const {
         return sums_.counts_unseen ? static_cast<Real>(job_.view.gamma * unseen) : Real{0};
     }
 
-    // Adds a sparse row; returns false for a row with more than `limit` non-zeros, which costs less as a dense row.
+    // Adds a sparse row; returns false if it has more than `limit` nonzeros, which makes it cheaper as a dense row.
     APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit) {
         if (n_sparse_ == sparse_rows_ || room_.capacity - starts_[n_sparse_] < limit) settle_sparse();
         const std::size_t r = n_sparse_, start = starts_[r];
@@ -199,7 +199,7 @@ class EngineStage {
         }
     }
 
-    // Evaluates n rows, one SIMD lane each, with zeros in the unused lanes.
+    // Evaluates n rows, one per SIMD lane, with zeros in the unused lanes.
     void add_up_block(std::size_t n_registers, std::size_t n, Real* half_sq_norm) {
         double unseen[dense_capacity] = {};
         load_engine_block(job_, dense_.rows, n, n_registers, block_, unseen);
@@ -233,7 +233,7 @@ class EngineStage {
     Real half_sq_norm_[sparse_block_rows];
 };
 
-// An engine with sums of a given kind.
+// An engine with a given type of sums.
 template <Parts parts, class Real, class Sums>
 class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
   public:

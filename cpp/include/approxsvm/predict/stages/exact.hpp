@@ -3,16 +3,16 @@
 //
 // Terms define the sums:
 //     shape                          shape of the decision functions (decisions.hpp)
-//     parts                          the parts that matter for these stages: sparse, few_values
-//     Sums<Real>                     type of the sums that an engine computes (engine.hpp)
+//     parts                          the parts relevant to these stages: sparse, few_values
+//     Sums<Real>                     type of the sums computed by an engine (engine.hpp)
 //     sums(products)                 the Sums<Real> for the type of the memory `products`
 //     fill(RowSums<Real>, values, bounds)  computes the sums of all functions, and bounds on their rounding errors
-//     slack(k, row_error)            the part of every bound of function k that does not come from rounding
+//     slack(k, row_error)            the part of function k's bound that is not caused by rounding
 //     few()                          the engine for few values, or null
 //     define(job, i, values, bounds, room) replaces the float64 sums of row i with values by the definition and their
 //                                    bounds; if only labels are wanted, sums that determine a label may remain. Returns
 //                                    false if the source subtracts infinities
-//     refuses                        whether a row is rejected if the definition has no finite bound or misses a
+//     refuses                        true if a row is rejected when the definition has no finite bound or misses a
 //                                    requested tolerance
 #ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP
 #define APPROXSVM_PREDICT_STAGES_EXACT_HPP
@@ -24,11 +24,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The error of an exact value is less than this share of the coefficients' sum of absolute values. If the float64 bound
-// is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated instead.
+// The error of an exact value is at most this fraction of the coefficients' sum of absolute values. If the float64
+// bound is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated
+// instead.
 constexpr double exact_share = 1e-10;
 
-// The fault of the first rejected row. A row that overflows float64 takes precedence over rows that miss a tolerance.
+// The fault of the first rejected row. A row that overflows float64 takes precedence over those that miss a tolerance.
 class RefusedRow {
   public:
     explicit RefusedRow(Fault* fault) : fault_(fault) {}
@@ -74,14 +75,14 @@ class ExactCascade : Offer<float>, Offer<double> {
     void send_to_float64(std::size_t i) {
         if (!answer_by_few_values(i)) engine64_.send(i);
     }
-    // Evaluates a row on the grid of few values, in float32, then in float64, then by the definition. Returns false for
-    // a row that is not on this grid.
+    // Evaluates a row on the grid of few values, in float32, then in float64, then by the definition. Returns false if
+    // it is not on this grid.
     bool answer_by_few_values([[maybe_unused]] std::size_t i) {
         if constexpr (has(parts, few_values)) return answer_on_grid(i);
         return false;
     }
 
-    // Completes all rows that were sent; returns the fault of the first rejected row.
+    // Completes all rows sent so far; returns the status of the rejected row, if any.
     Status finish() {
         engine32_.finish();
         engine64_.finish();
@@ -90,7 +91,7 @@ class ExactCascade : Offer<float>, Offer<double> {
 
     double slack_of(std::size_t i, std::size_t k) const { return terms_.slack(k, job_.row_error(i)); }
 
-    // These functions send a row that is not on the grid of few values to an engine.
+    // These functions send a row not on the grid of few values to an engine.
     void send_to_engine32(std::size_t i) { engine32_.send(i); }
     void send_to_engine64(std::size_t i) { engine64_.send(i); }
     bool send_sparse(std::size_t i, std::size_t limit) { return engine32_.send_sparse(i, limit); }
@@ -119,11 +120,11 @@ class ExactCascade : Offer<float>, Offer<double> {
         return true;
     }
 
-    // Completes the sums of a row; stores the results of the row if the sums suffice.
+    // Completes a row's sums; stores its results if the sums suffice.
     template <class Row>
     APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
         const double row_error = job_.row_error(i);
-        bool is_accurate = true;  // whether bounds are finite; not for rows beyond the engine's range
+        bool is_accurate = true;  // true if bounds are finite (no row beyond the engine's range) and, if exact_, small
         for (std::size_t k = 0; k < decisions.n(); ++k) {
             const DecisionNumbers& decision = job_.view.decisions[k];
             is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);
@@ -177,7 +178,7 @@ inline Status engine_rows(AnyCascade& cascade, const Job& job) {
     return cascade.finish();
 }
 
-// Whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most `moved`
+// Returns whether a mapped row's error may affect a label or a value's tolerance. It changes a value by at most `moved`
 // A1; labels are guaranteed for values down to exact_share A1.
 inline bool is_felt(const PreparedModel& prepared, double moved) {
     const double tolerance = prepared.view->tolerance;

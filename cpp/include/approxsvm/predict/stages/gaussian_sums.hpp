@@ -1,5 +1,5 @@
-// Sums of Gaussian kernels at support vectors, for ExactCascade: one function, several functions of the same support
-// vectors, or all pairs of classes. Each kernel value is computed once.
+// Sums of Gaussian kernels at support vectors, for ExactCascade: one function, several functions with the same support
+// vectors, or all class pairs. Each kernel value is computed once.
 #ifndef APPROXSVM_PREDICT_STAGES_GAUSSIAN_SUMS_HPP
 #define APPROXSVM_PREDICT_STAGES_GAUSSIAN_SUMS_HPP
 
@@ -20,7 +20,7 @@ class GaussianTerms {
     template <class Real>
     using Sums = TermSums<GaussianTerm<Real>, is_single ? 2 : 0>;
 
-    // The size of `memory` is definition_bytes.
+    // `memory` must hold definition_bytes() bytes.
     GaussianTerms(const PreparedModel& prepared, float* memory)
         : prepared_(prepared), view_(*prepared.view), decisions_(view_.decisions), memory_(memory) {}
 
@@ -30,8 +30,8 @@ class GaussianTerms {
         return {sums, {sums.vectors}, products};
     }
 
-    // The functions' sums are followed by the sum of absolute values with each support vector's largest coefficient;
-    // this is an upper bound for every function.
+    // The functions' sums are followed by the sum of absolute values with each support vector's largest coefficient, an
+    // upper bound for every function.
     template <class Real>
     void fill(const RowSums<Real>& row, double* values, double* bounds) const {
         const auto& engine = this->engine<Real>();
@@ -71,9 +71,9 @@ class GaussianTerms {
     }
 
   private:
-    // Whether the source's kernel values are numbers. scikit-learn computes squared distances as ||z||^2 - 2 x.z +
-    // ||x||^2, which must not be a difference of infinities. Models with pairs of classes come from LIBSVM, which adds
-    // up squares of differences. However, if gamma is 0, infinite distances give NaN in both scikit-learn and LIBSVM.
+    // Returns whether none of the source's kernel values is NaN. scikit-learn computes squared distances as ||z||^2 - 2
+    // x.z + ||x||^2, which must not be a difference of infinities. Models with class pairs come from LIBSVM, which sums
+    // squared differences. However, if gamma is 0, infinite distances give NaN in both scikit-learn and LIBSVM.
     bool has_finite_terms(const double* z) const {
         const double norm = norm_above(z, view_.n_features), most = view_.max_sv_norm_origin;
         if (view_.gamma == 0.0 && !(norm + most <= 0x1p510)) return false;

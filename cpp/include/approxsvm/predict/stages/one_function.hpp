@@ -1,4 +1,4 @@
-// The stages of models with a Gaussian kernel and one function, in the order of predict.hpp: expansions in this file,
+// The stages for models with a Gaussian kernel and one function, in the order of predict.hpp: expansions in this file,
 // then subspaces and the exact stages. Degrees above 2 are evaluated as soon as a block of rows needs them.
 #ifndef APPROXSVM_PREDICT_STAGES_ONE_FUNCTION_HPP
 #define APPROXSVM_PREDICT_STAGES_ONE_FUNCTION_HPP
@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Adds the features unknown to the model to half_s and to the Gaussian factor of a value.
+// Adds features unknown to the model to a value's half_s and Gaussian factor.
 inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
     if (unseen_sq_norm == 0.0) return;
     value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
@@ -50,7 +50,7 @@ class Cascade {
     }
     const float* center() const { return expansion_.center; }
 
-    // Evaluates n rows of the current center.
+    // Evaluates n rows at the current center.
     template <int Registers>
     Status take(const std::size_t* rows, std::size_t n, const float* u, const OutsideNorms& outside) {
         Value values[rows_in<Registers>];
@@ -65,7 +65,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // Takes a value up to degree 2; `extra` is the part of the value's error that the table does not contain.
+    // Processes a value up to degree 2; `extra` is the part of its error not covered by the table.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
         extra += exact_.slack_of(i, 0);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
@@ -81,7 +81,7 @@ class Cascade {
         if (n_open_ == block_rows) settle_open();
     }
 
-    // Takes a row that needs the exact model.
+    // Accepts a row that needs the exact model.
     void send_to_float32(std::size_t i) {
         if constexpr (has(parts, subspaces)) {
             if (subspaces_.is_there()) return subspaces_.send(i);
@@ -111,7 +111,7 @@ class Cascade {
     bool settles_in_subspace(std::size_t i, double sum, double bound) {
         const double intercept = view_.decisions[0].intercept;
         bound += exact_.slack_of(i, 0) + 0x1p-51 * std::fabs(intercept);
-        // The bound is infinite for a row outside the range of the stage.
+        // The bound is infinite for a row outside the stage's range.
         return bound < infinity && settles(i, sum + intercept, bound, by_subspace);
     }
     void leave_subspaces(std::size_t i) { exact_.send_to_float32(i); }
@@ -122,15 +122,15 @@ class Cascade {
         double extra;
     };
 
-    // --- refining rows that the first bound leaves undecided
+    // --- refining rows left undecided by the first bound
 
     double table_bound(std::size_t basis, float half_s) const {
         const std::size_t cell = basis * n_cells + cell_of(half_s);
         return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
-    // Guesses whether the bound for all degrees would certify a row, because higher degrees change values only
-    // slightly, but bounds greatly. A wrong guess only costs time.
+    // Guesses whether the bound for all degrees would certify a row: higher degrees change values only slightly, but
+    // bounds greatly. A wrong guess only costs time.
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
@@ -138,7 +138,7 @@ class Cascade {
                (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
-    // Leaves the expansions, which cannot determine this row's label. For a row far from all support vectors,
+    // Leaves the expansions, which cannot determine this row's label. If the row is far from all support vectors,
     // far_bound() may still suffice.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
@@ -172,7 +172,7 @@ class Cascade {
         loaded_ = Registers;
     }
 
-    // Loads the non-zeros of a row; returns false for a row that costs less as a dense row.
+    // Loads a row's nonzeros; returns false if it is cheaper as a dense row.
     bool load_nonzeros(std::size_t i) {
         const std::size_t limit = view_.n_features / 3;
         double unseen;
@@ -184,7 +184,7 @@ class Cascade {
         return nonzeros_.n <= limit;
     }
 
-    // Refines the rows whose coordinates are loaded.
+    // Refines rows whose coordinates are loaded.
     void refine(Open* rows, std::size_t n) {
         bool open[block_rows];
         for (std::size_t r = 0; r < n; ++r) open[r] = true;
@@ -223,7 +223,7 @@ class Cascade {
         form_of_degree<0>(coefficients, k, zeros, n, block_, form);
     }
 
-    // Keeps the values, but bounds the next degrees by the direction of the row.
+    // Keeps the values, but bounds the next degrees using the row's direction.
     void try_direction(const Open* rows, std::size_t n, bool* open) {
         float form[block_rows], rest[n_bound_terms];
         for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
@@ -258,8 +258,8 @@ class Cascade {
 
     // --- the exact engine
 
-    // The float32 engine takes half the time of float64, and suffices for rows whose value lies between the float32
-    // bound and the previous bound. This is worthwhile if these rows are more than half of all rows.
+    // The float32 engine takes half the time of the float64 engine, and suffices for rows whose values lie between the
+    // float32 bound and the previous bound. It is worthwhile if these are more than half of all rows.
     void send_to_engine(std::size_t i, double bound) {
         if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
         exact_.send_to_float64(i);
@@ -272,13 +272,13 @@ class Cascade {
     float* const block_;  // space for (n_features, block_rows) floats, or half as many doubles
     ExactCascade<GaussianTerms<parts, Shape::one>> exact_;
     IfPart<parts, subspaces, SubspaceStage<parts, Cascade>> subspaces_;
-    const bool by_nonzeros_;  // higher degrees around the origin, evaluated only by the non-zeros if a row has few
+    const bool by_nonzeros_;  // higher degrees around the origin, evaluated using only nonzeros if a row has few
     struct {
         float* values;
         std::int32_t* columns;
         std::size_t n;
     } nonzeros_{};
-    // contents of block_: the number of registers for rows in lanes; 0 for one row; -1 for the non-zeros of one row
+    // contents of block_: the number of registers for rows in lanes; 0 for one row; -1 for one row's nonzeros
     int loaded_ = 0;
     Expansion expansion_{};
     const float* weights_ = nullptr;

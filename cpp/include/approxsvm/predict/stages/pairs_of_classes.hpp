@@ -1,11 +1,11 @@
-// The cascade of models with several classes and one decision function per pair of classes (votes.hpp).
+// The cascade for models with several classes and one decision function per pair of classes (votes.hpp).
 //
 // If only labels are wanted, a row is finished as soon as its winner is certain: if a class certainly wins all its n -
-// 1 pairs, no other pair is needed. So every stage first evaluates the pairs of one guessed winner. In expansions, the
-// guess is the majority class of the center. In the exact engine (winner.hpp), the guess is the same class, a class
-// that beats this class, or the guess of a small network. If no class wins all its pairs, further classes are evaluated
-// until the votes are certain (winner_row.hpp). Rows that remain undecided, or that cost less together, are evaluated
-// by the exact engines of all pairs. If decision values are wanted, a row is finished when the sign of every pair is
+// 1 pairs, no other pair is needed. Every stage therefore evaluates the pairs of one guessed winner first. In
+// expansions, the guess is the center's majority class. In the exact engine (winner.hpp), it is the same class, a class
+// that beats it, or the guess of a small network. If no class wins all its pairs, further classes are evaluated until
+// the votes are certain (winner_row.hpp). Rows that remain undecided, or that are cheaper to evaluate together, go to
+// the exact engines for all pairs. If decision values are wanted, a row is finished when the sign of every pair is
 // certain and every bound is within the model's tolerance. Exact values come from the float64 engine.
 #ifndef APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
 #define APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
@@ -17,7 +17,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The exact stages of all pairs of classes.
+// The exact stages for all pairs of classes.
 template <Parts parts>
 class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>> {
     using Exact = ExactCascade<GaussianTerms<parts, Shape::pairs>>;
@@ -28,7 +28,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
   private:
     using Exact::job_, Exact::take_block;
 
-    // Finds, many rows at a time, the rows of a block for which one class certainly wins all its pairs. Nearly all rows
+    // Finds, many rows at a time, the rows in a block for which one class certainly wins all its pairs. Nearly all rows
     // have such a class.
     APPROXSVM_NOINLINE void take_block(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
                                        const float* half_sq_norm, bool* is_settled) override {
@@ -55,7 +55,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
                     rounding.of(of_row[r], pair_moduli(sums + r, n_classes, stride, i, j), narrowing, decision) +
                     this->terms_.slack(pair, row_error[r]);
                 const double modulus = std::fabs(value);
-                const bool is_certain = modulus > bound && modulus <= largest_double;  // NaN makes this false
+                const bool is_certain = modulus > bound && modulus <= largest_double;  // false for NaN
                 first[r] += is_certain && value > 0.0;
                 second[r] += is_certain && value < 0.0;
             }
@@ -86,7 +86,7 @@ class ClassCascade : public CommonExpansions {
           speculates_(labels_only_ && winner_.is_there()),
           few_is_first_(prepared_.subspaces.n_stages == 0) {}
 
-    // Whether expansions are used: if only labels are wanted, or if there are expansions for all pairs.
+    // Returns whether expansions are used: if only labels are wanted, or if there are expansions for all pairs.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
     // Evaluates n rows near the center.
@@ -131,8 +131,8 @@ class ClassCascade : public CommonExpansions {
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
-    // Calls visit(other class, the center's form, outcome if the majority class wins, pair) for the pairs of the
-    // majority class.
+    // Calls visit(other class, the center's form, outcome if the majority class wins, pair) for the majority class's
+    // pairs.
     template <class Visit>
     void for_majority_pairs(const Visit& visit) const {
         for_pairs_of_class(n_classes_, majority_class(),
@@ -144,13 +144,13 @@ class ClassCascade : public CommonExpansions {
 
     // --- expansions
 
-    // Determines the label of row i if possible. `wins` is the number of pairs that the majority class certainly wins;
+    // Determines row i's label if possible. `wins` is the number of pairs that the majority class certainly wins;
     // values and bounds are `stride` apart.
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_winner(i, majority_class(), by_expansion);
         if (few_is_first_ && exact_.answer_by_few_values(i)) return;
         if (!speculates_) return exact_.send_to_engine32(i);
-        // Read the values now, because the engine for sparse rows may next evaluate an earlier row in the same memory.
+        // Read the values now: the engine for sparse rows may next evaluate an earlier row in the same memory.
         std::size_t speculated = majority_class();
         winner_.begin(i, speculated, [&](const auto& know) {
             for_majority_pairs([&](std::size_t c, std::size_t, Outcome won, std::size_t pair) {
@@ -162,7 +162,7 @@ class ClassCascade : public CommonExpansions {
         });
         if (!begins_sparse(i)) winner_.send(i, speculated);
     }
-    // Determines the label of row i by the values of all pairs, if possible.
+    // Determines row i's label from the values of all pairs, if possible.
     void judge(std::size_t i) {
         if (view_.mode == Mode::approximate || exact_.decisions.suffice(value_, bound_))
             exact_.decisions.settle(i, value_, bound_, by_expansion);
@@ -172,8 +172,8 @@ class ClassCascade : public CommonExpansions {
 
     // --- the winner
 
-    // If a row has few non-zeros, evaluating all pairs by the non-zeros costs less than evaluating the winner's pairs
-    // by all features, unless there are many classes; but it does not cost less than sums over a few coordinates. The
+    // If a row has few nonzeros, evaluating all pairs using only these is cheaper than evaluating the winner's pairs
+    // using all features, unless there are many classes; but it is not cheaper than sums over a few coordinates. The
     // limit is a fifth of the features if rows share a block, and a third for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) { return exact_.send_sparse(i, view_.n_features / share); }
     bool begins_sparse(std::size_t i) {
@@ -200,7 +200,7 @@ class ClassCascade : public CommonExpansions {
     ExactPairs<parts> exact_;
     WinnerStage<parts, ClassCascade> winner_;
     const bool speculates_;
-    const bool few_is_first_;  // whether the engine for few values is used first; subspaces cost less
+    const bool few_is_first_;  // true if the engine for few values is used first; subspaces are cheaper
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -1,6 +1,6 @@
-// The cascade of models with several decision functions of the same support vectors, one per class or target. All
-// functions are expanded around the same centers. The exact engines evaluate the rows that the bounds of expansions
-// leave undecided.
+// The cascade for models with several decision functions of the same support vectors, one per class or target. All
+// functions are expanded around the same centers. Rows left undecided by the expansions' bounds are evaluated by the
+// exact engines.
 #ifndef APPROXSVM_PREDICT_STAGES_SEVERAL_FUNCTIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_SEVERAL_FUNCTIONS_HPP
 
@@ -74,21 +74,20 @@ class SeveralCascade : public CommonExpansions {
         return true;
     }
 
-    // Returns a lower bound on the largest value: a class whose value is certainly below this bound is not the row's
-    // label.
+    // Returns a lower bound on the largest value: a class whose value is certainly below it is not the row's label.
     double least_of_winner() const {
         if (view_.task == Task::regression) return infinity;
         const std::size_t winner = first_largest(n_decisions_, value_);
         return value_[winner] - bound_[winner];
     }
-    // Whether higher degrees of a function's expansion may matter for a row; true if a number is NaN.
+    // Returns whether higher degrees of a function's expansion may matter for a row; true if an argument is NaN.
     bool counts(double value, double bound, double least) const {
         return !(value + bound < least) || !(bound <= exact_.decisions.tolerance());
     }
 
     ExactCascade<GaussianTerms<parts, Shape::several>> exact_;
     // All degrees are evaluated at once if every value is needed. Labels by probabilities need every value, because a
-    // bound on a single value never determines such a label. Otherwise, higher degrees are evaluated only for functions
+    // bound on a single one never determines such a label. Otherwise, higher degrees are evaluated only for functions
     // that may have the largest value.
     const int first_degree_ =
         view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability

@@ -1,5 +1,5 @@
 // Evaluates rows by kernel sums over a few coordinates (rbf_subspace.hpp), and bounds the difference between these sums
-// and the model's functions. Stages with fewer coordinates come first, and each stage evaluates a full block at a time.
+// and the model's functions. Stages with fewer coordinates come first; each evaluates a full block at a time.
 #ifndef APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 #define APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 
@@ -11,7 +11,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- sums
 
-// Projects n rows, which are relative to the center and in the lanes of the block, to their coordinates in one stage,
+// Projects n rows, which are relative to the center and in the block's lanes, to their coordinates in one stage,
 // room.coordinates. Also computes the part of the bounds that depends only on the row, and gamma times the squared norm
 // of the coordinates.
 template <int Registers>
@@ -33,9 +33,9 @@ inline void project_rows(const Job& job, const SubspaceSums& sums, const std::si
     }
 }
 
-// Computes the sums of n rows in one stage, for the functions of one class or the only function; the results are side
-// by side in room.own and room.others. Also computes the part of the bounds that depends only on the row, and the error
-// of the row's sums.
+// Computes the sums for n rows in one stage, for the functions of one class or the only function; the results are side
+// by side in room.own and room.others. Also computes the part of the bounds that depends only on the row, and the
+// errors of each row's sums.
 template <int Registers>
 inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, const std::size_t* rows, std::size_t n,
                           float* block, const SubspaceRoom& room, ResidualOfRow* residuals, ListedErrors* listed) {
@@ -51,7 +51,7 @@ inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, 
     }
 }
 
-// Evaluates the expansion in the coordinates of the first stage at n rows: computes values and bounds on their errors.
+// Evaluates the expansion in the first stage's coordinates for n rows: computes values and bounds on their errors.
 template <int Registers>
 inline void expand_in_subspace(const PreparedModel& prepared, std::size_t n, const SubspaceRoom& room, double* values,
                                double* errors) {
@@ -76,7 +76,7 @@ inline double load_about_center(const Job& job, std::size_t i, float* u) {
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
-// Projects the row u, as project_rows() does for several rows, with half_s = gamma ||z - center||^2; returns gamma
+// Projects the row u, as project_rows() does for several rows, where half_s = gamma ||z - center||^2; returns gamma
 // times the squared norm of the coordinates. The first n_known coordinates are already in `room`, from the previous
 // stage.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
@@ -90,8 +90,8 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// Computes the sums of one row, as subspace_sums() does for several rows, for the functions f with is_wanted(f);
-// returns the error of the sums.
+// Computes one row's sums, as subspace_sums() does for several rows, for the functions f with is_wanted(f); returns the
+// sums' errors.
 template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
                                          const float* u, double half_s, std::size_t n_known, const IsWanted& is_wanted,
@@ -108,9 +108,9 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
 
 // --- one decision function
 
-// Evaluates rows in the stages of a single function. Calls next.settles_in_subspace(row, value without the intercept,
-// bound), which tells whether the value suffices, for each row and stage, and next.leave_subspaces(row) for rows that
-// remain undecided.
+// Evaluates rows in the stages for a single function. For each row and stage, calls next.settles_in_subspace(row, value
+// without the intercept, bound), which returns whether the value suffices; calls next.leave_subspaces(row) for rows
+// that remain undecided.
 template <Parts parts, class Next>
 class SubspaceStage {
   public:
@@ -123,7 +123,7 @@ class SubspaceStage {
 
     bool is_there() const { return prepared_.subspaces.n_stages > 0; }
 
-    // Adds row i. The waiting rows are evaluated as soon as they fill a block.
+    // Adds row i. Waiting rows are evaluated as soon as they fill a block.
     void send(std::size_t i) {
         if (job_.batch.engines_alone) return answer_alone(0, i);
         queue(0, i);
@@ -133,13 +133,13 @@ class SubspaceStage {
     }
 
   private:
-    // A value without the intercept, and numbers that bound its difference from the function on the subspace.
+    // A value without the intercept, and the terms that bound its difference from the function on the subspace.
     struct Found {
         ResidualOfRow residual;
         double value, modulus, error;
     };
     bool is_expanded(std::size_t stage) const { return stage == 0 && prepared_.subspace_expansion; }
-    // Returns the value from sums r in `room`.
+    // Returns the value computed from the sums of row r, stored in `room`.
     Found found_sum(std::size_t r, const ResidualOfRow& residual, const ListedErrors& listed) const {
         const double own = room_.own[r], other = room_.others[r], modulus = std::fabs(own) + std::fabs(other);
         return {residual, own + other, modulus,
@@ -151,7 +151,7 @@ class SubspaceStage {
         return next_.settles_in_subspace(i, found.residual.gaussian * found.value, bound);
     }
 
-    // Evaluates the single row i, starting with a given stage.
+    // Evaluates the single row i, starting at a given stage.
     void answer_alone(std::size_t stage, std::size_t i) {
         const double half_s = load_about_center(job_, i, block_);
         std::size_t n_known = 0;
@@ -220,7 +220,7 @@ class SubspaceStage {
     Next& next_;
     float* const block_;
     const SubspaceRoom& room_;
-    // The counts are in one cache line, because every call sets all counts to 0.
+    // The counts are in one cache line, because every call sets all of them to 0.
     std::size_t n_waiting_[max_subspace_stages] = {}, waiting_[max_subspace_stages][block_rows];
 };
 

@@ -1,9 +1,9 @@
-// Evaluates rows by the pairs of a guessed class, to which they probably belong. The rows of a class are evaluated
-// together as soon as they fill a block. For most rows, the guessed class certainly wins all its pairs, and is
-// therefore the label. If the class certainly loses a pair, the class that beats it most clearly is guessed next; this
-// is repeated a few times. Then the votes of further classes determine the label, one row at a time, unless it costs
-// less to evaluate the rows together by the engine of all pairs. If there are subspaces, the pairs of a class are
-// evaluated over a few coordinates first, then over more, and finally over all features.
+// Evaluates rows using the pairs of a guessed class, to which they probably belong. Rows of the same class are
+// evaluated together as soon as they fill a block. For most rows, the guessed class certainly wins all its pairs, and
+// is therefore the label. If it certainly loses a pair, the class that beats it most clearly is guessed next; this is
+// repeated a few times. Then the votes of further classes determine the label, one row at a time, unless it is cheaper
+// to evaluate the rows together by the engine for all pairs. If there are subspaces, a class's pairs are evaluated over
+// a few coordinates first, then over more, and finally over all features.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_HPP
 
@@ -12,19 +12,19 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The outcome of the pairs of a class for a row: whether the class certainly wins all its pairs, and which class
-// certainly beats this class.
+// The outcome of a class's pairs for a row: whether the class certainly wins all of them, and which class certainly
+// beats it.
 struct WinnerOutcome {
     bool wins_all;
-    std::size_t beaten_by;  // class that certainly beats this class; n_labels if none does
+    std::size_t beaten_by;  // class that certainly beats this one; n_labels if none does
 };
 
 // Calls next.settle_winner(row, class, stage) for rows with a certain winner and next.leave_winner(row, whether float32
-// sums may suffice) for other rows. If subspaces leave a row undecided, next.takes(row, share) may take the row before
-// the pairs of the class are computed over all features.
+// sums may suffice) for the others. If subspaces leave a row undecided, next.takes(row, share) may take it before the
+// class's pairs are computed over all features.
 template <Parts parts, class Next>
 class WinnerStage {
-    // Margins by which a class wins or loses its pairs. All numbers have the same width, so that compilers vectorize
+    // Margins by which a class wins or loses its pairs. All members have the same width, so that compilers vectorize
     // the comparison.
     template <std::size_t Stride>
     class Margins {
@@ -33,7 +33,7 @@ class WinnerStage {
             for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
         }
         APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            open_[r] = margin > bound ? open_[r] : 1;  // NaN also gives 1
+            open_[r] = margin > bound ? open_[r] : 1;  // also 1 for NaN
             const bool beaten = -margin > bound && -margin > worst_[r];
             worst_[r] = beaten ? -margin : worst_[r];
             beaten_by_[r] = beaten ? c : beaten_by_[r];
@@ -41,8 +41,8 @@ class WinnerStage {
         WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
 
       private:
-        double worst_[Stride] = {};        // the largest margin by which a class beats the guessed class
-        std::uint64_t open_[Stride] = {};  // whether a pair is not certainly won
+        double worst_[Stride] = {};        // the largest margin by which a class beats the guessed one
+        std::uint64_t open_[Stride] = {};  // 1 if a pair is not certainly won
         std::uint64_t beaten_by_[Stride];
     };
 
@@ -63,10 +63,10 @@ class WinnerStage {
     bool is_there() const { return prepared_.winner.is_usable; }
     bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
-    // Whether determining the winner of a single row by votes, which needs all kernel values, costs less than the row's
-    // share of a block in the engine of all pairs, for this number of features. In that engine, each support vector is
-    // added to one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. An operation
-    // in float64 counts twice.
+    // Returns whether determining a single row's winner by votes, which requires all kernel values, is cheaper than the
+    // row's share of a block in the engine for all pairs, for this number of features. In that engine, each support
+    // vector is added to one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. A
+    // float64 operation counts twice.
     bool is_cheaper_elected(std::size_t n_features, bool in_float64) const {
         const auto n = static_cast<double>(view_.n_labels);
         const double alone = static_cast<double>(view_.n_features) + work_of_exp;
@@ -75,7 +75,7 @@ class WinnerStage {
         return 8.0 / static_cast<double>(alone_eighths_of(view_)) * alone <= (in_float64 ? 2.0 : 1.0) * of_all;
     }
 
-    // Adds row i; the network guesses the winner. Without a network, the evaluation begins with an arbitrary class.
+    // Adds row i; the network guesses the winner. Without a network, evaluation begins with an arbitrary class.
     void send(std::size_t i) {
         if (speculates() && !job_.batch.engines_alone) {
             if (unknown_.add(i)) speculate();
@@ -85,8 +85,8 @@ class WinnerStage {
         if (speculates()) return answer_alone(0, {i, 1}, row_.speculated(i));
         elect(i, 0);
     }
-    // Begins row i with the decided pairs of class w: known_of(know) calls know(c, pair, whether w wins) for each
-    // decided pair. In a batch, decided pairs are ignored, because rows are evaluated together.
+    // Begins row i with the decided pairs of class w: known_of(know) calls know(c, pair, whether w wins) for each of
+    // them. In a batch, decided pairs are ignored, because rows are evaluated together.
     template <class KnownOf>
     void begin(std::size_t i, std::size_t w, const KnownOf& known_of) {
         if (job_.batch.engines_alone) row_.begin(i);
@@ -103,7 +103,7 @@ class WinnerStage {
     void finish() {
         if (!is_there()) return;
         speculate();
-        // Rows go to later levels, or to the first level of another class.
+        // Rows move to later levels, or to the first level of another class.
         for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
             for (std::size_t w = 0; w < view_.n_labels; ++w) {
                 if (!fills_up(level, w)) take(level, w);
@@ -112,7 +112,7 @@ class WinnerStage {
     }
 
   private:
-    // Evaluates row_, which has been begun, as a single row, starting with a given level.
+    // Evaluates row_, which has been begun, as a single row, starting at a given level.
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w) {
         const std::size_t last = n_levels_ - 1, i = queued.row;
         std::size_t winner, n_known = 0;  // number of known coordinates
@@ -148,9 +148,9 @@ class WinnerStage {
         next_.leave_winner(i, false);
     }
 
-    // Whether n rows of a class are evaluated one by one. Over all features, evaluating a single row reads all support
-    // vectors, a full register at a time; this is four times slower if they exceed the second-level cache. Evaluating a
-    // block of any size reads only the support vectors of the class's pairs, one at a time.
+    // Returns whether n rows of a class are evaluated one by one. Over all features, evaluating a single row reads all
+    // support vectors, a full register at a time; this is four times slower if they exceed the second-level cache.
+    // Evaluating a block of any size reads only the support vectors of the class's pairs, one at a time.
     bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
         if (level + 1 < n_levels_ || job_.batch.engines_alone || !job_.batch.alone_in_engine(n))
             return job_.batch.alone_in_engine(n);
@@ -203,7 +203,7 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) queued[r] = memory_.queues[q * block_rows + r];
         return n;
     }
-    // Queues a row that a level leaves undecided.
+    // Queues a row left undecided by a level.
     void promote(std::size_t level, const QueuedRow& queued, std::size_t w) {
         if (level + 2 == n_levels_ && next_.takes(queued.row, 5)) return;
         queue(level + 1, queued, w);
@@ -321,7 +321,7 @@ class WinnerStage {
     const ModelView& view_;
     Next& next_;
     float* const block_;
-    const std::size_t n_levels_;  // the number of levels; the last level uses all features
+    const std::size_t n_levels_;  // number of levels; the last uses all features
     const WinnerRoom& memory_;
     const SubspaceRoom& subspaces_;
     WinnerRow<parts> row_;

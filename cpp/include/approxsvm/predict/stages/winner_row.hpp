@@ -1,11 +1,11 @@
-// Evaluates a single row by the pairs of its guessed winners. The outcomes that a stage determines are kept. Each stage
-// adds up only the support vectors of undecided pairs: over a few coordinates, then over all features in float32, then
-// in float64.
+// Evaluates a single row using the pairs of its guessed winners. Outcomes determined by a stage are kept. Each stage
+// sums only over the support vectors of undecided pairs: over a few coordinates, then over all features in float32,
+// then in float64.
 //
 // A class need not win all its pairs. The outcomes give each class a number of certain votes and of possible votes; the
-// row is finished as soon as no other class can overtake the class with the most certain votes. The best classes are
-// evaluated first: the next class is the class with the most possible votes. In models of many classes, a few strong
-// classes beat nearly all other classes, more often than the winner loses a pair.
+// row is finished as soon as no other class can overtake the one with the most certain votes. The best classes are
+// evaluated first: the next class is the one with the most possible votes. In models with many classes, a few strong
+// classes beat nearly all others, more often than the winner loses a pair.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 
@@ -16,10 +16,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Maximum number of classes that are guessed, one after another, for a row.
+// Maximum number of classes guessed, one after another, for a row.
 constexpr int n_attempts = 4;
 
-// Calls visit(other class, index among the pairs of w, sign of values with which w wins, pair).
+// Calls visit(other class, index among w's pairs, sign of values with which w wins, pair).
 template <class Visit>
 inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit& visit) {
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -28,7 +28,7 @@ inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit
     }
 }
 
-// Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in `room`, for rows in lanes; calls
+// Evaluates the pairs f of class w with is_wanted(f), from a subspace's sums in `room`, for rows in lanes; calls
 // note(row of the block, other class, pair, margin by which w wins, bound).
 template <std::size_t Stride, class IsWanted, class Note>
 inline void for_margins_in_subspace(const Job& job, const SubspaceRoom& room, std::size_t w, std::size_t stage,
@@ -54,7 +54,7 @@ inline void for_margins_in_subspace(const Job& job, const SubspaceRoom& room, st
 template <Parts parts>
 class WinnerRow {
   public:
-    // `block` has space for a row of doubles and may be shared.
+    // `block` must hold a row of doubles; it may be shared.
     WinnerRow(const Job& job, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : job_(job),
           prepared_(job.prepared),
@@ -64,7 +64,7 @@ class WinnerRow {
           memory_(memory),
           subspaces_(subspaces) {}
 
-    // Begins row i, for which no outcome is known.
+    // Begins row i, with no known outcomes.
     void begin(std::size_t i) {
         row_ = i;
         n_in_float64_ = n_listed_ = 0;
@@ -84,29 +84,29 @@ class WinnerRow {
         --possible()[wins ? c : w];
     }
 
-    // Records the guess that w wins; returns false if w has been guessed before.
+    // Records the guess that w wins; returns false if it has been guessed before.
     bool guess(std::size_t w) {
         const bool is_new = memory_.progress[w] == Progress::none;
         if (is_new) memory_.progress[w] = Progress::guessed;
         return is_new;
     }
-    // Whether the votes certainly elect a class.
+    // Returns whether the votes certainly elect a class.
     bool is_settled(std::size_t& winner) const {
         return is_class(approxsvm_certain_winner(static_cast<int>(n_), certain(), possible()), winner);
     }
     bool is_beaten(std::size_t w) const { return possible()[w] < n_ - 1; }
-    // Returns the class that most clearly beats the last evaluated class, among the pairs whose outcome this evaluation
-    // determined; n_labels if no class does.
+    // Returns the class that most clearly beats the last evaluated class, among the pairs whose outcome that evaluation
+    // determined; n_labels if none does.
     std::size_t beaten_by() const { return beaten_by_; }
 
-    // Returns the class that the network guesses for row i, which need not have been begun.
+    // Returns the network's guess of row i's class; the row need not have been begun.
     std::size_t speculated(std::size_t i) {
         load(i);
         return prepared_.winner.speculated_class(memory_.row, half_sq_norm_, memory_.scores, memory_.values,
                                                  memory_.lists, memory_.own);
     }
 
-    // Evaluates the undecided pairs of w over the coordinates of a level, of which the first n_known are known from the
+    // Evaluates w's undecided pairs over the coordinates of a level, the first n_known of which are known from the
     // previous level.
     void judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
         begin_class();
@@ -124,13 +124,13 @@ class WinnerRow {
                                        });
         }
     }
-    // Evaluates the undecided pairs of w over all features in float32.
+    // Evaluates w's undecided pairs over all features in float32.
     void judge_in_float32(std::size_t w) {
         begin_class();
         if (!is_open(w)) return;
         if (!is_loaded_) load(row_);
         choose_lists(w);
-        // The bound that does not use the distances of support vectors is wider, but suffices for nearly all pairs if
+        // The bound that does not use the support vectors' distances is wider, but suffices for nearly all pairs if
         // there are many. The remaining pairs can wait if a class beats w.
         if (memory_.progress[w] < Progress::by_lists && 3 * n_undecided(w) > n_) {
             memory_.progress[w] = Progress::by_lists;
@@ -141,7 +141,7 @@ class WinnerRow {
         judge_pairs(w, prepared_.exact32, half_sq_norm_,
                     [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
     }
-    // Evaluates the undecided pairs of w in float64, a few panels at a time.
+    // Evaluates w's undecided pairs in float64, a few panels at a time.
     void judge_in_float64(std::size_t w) {
         begin_class();
         memory_.progress[w] = Progress::in_float64;
@@ -151,7 +151,7 @@ class WinnerRow {
         double* const u = reinterpret_cast<double*>(block_);
         const double unseen = job_.source.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
         const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
-        // Calls add(first panel, number of panels, kernel values) for the support vectors of class c.
+        // Calls add(first panel, number of panels, kernel values) for class c's support vectors.
         const auto add_class = [&](std::size_t c, const auto& add) {
             alignas(cache_line_bytes) double values[chunk_lanes<double>];
             std::size_t panel = 0;
@@ -185,16 +185,16 @@ class WinnerRow {
         });
     }
 
-    // Whether the undecided pairs of w should be added up in float64: all such sums together may use at most as many
-    // support vectors as the engine of all pairs.
+    // Returns whether w's undecided pairs should be summed in float64: in total, such sums may use at most as many
+    // support vectors as the engine for all pairs.
     bool affords_float64(std::size_t w) const {
         return n_in_float64_ + n_needed(w) <= prepared_.exact64.sums.vectors.n_panels * panel_width<double>;
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether the votes certainly elect a class, after evaluating one class after another, beginning with `next`. A
-    // class that no other class beats is probably the winner or close to it; therefore, its undecided pairs are summed
-    // in float64 immediately. Undecided pairs of other classes wait until no class is left for float32.
+    // Evaluates one class after another, beginning with `next`, and returns whether the votes certainly elect a class.
+    // A class that no other beats is probably the winner or close to it; its undecided pairs are therefore summed in
+    // float64 immediately. Undecided pairs of other classes wait until no class is left for float32.
     bool elects(std::size_t next, std::size_t& winner) {
         for (; next < n_; next = next_in(Progress::by_pairs)) {
             judge_in_float32(next);
@@ -211,8 +211,8 @@ class WinnerRow {
         return false;
     }
 
-    // Returns the class that wins, among classes that may win, if the definition determines the pairs that float64
-    // leaves undecided, as at a tie. Returns n_labels if some of these pairs were not summed in float64.
+    // Determines the pairs that float64 leaves undecided, as at a tie, by the definition, for classes that may win, and
+    // returns the winner. Returns n_labels if some of these pairs were not summed in float64.
     std::size_t elected_by_definition() {
         const std::size_t leader = this->leader();
         for (std::size_t c = 0; c < n_; ++c) {
@@ -264,7 +264,7 @@ class WinnerRow {
     }
 
     // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs, less
-    // progress than `progress`, and the most possible votes; n_labels if no such class is left.
+    // progress than `progress`, and the most possible votes; n_labels if there is none.
     std::size_t next_in(Progress progress) const {
         const std::size_t leader = this->leader();
         std::size_t best = n_;
@@ -278,7 +278,7 @@ class WinnerRow {
         }
         return best;
     }
-    // Number of lanes with support vectors of the undecided pairs of w in float64.
+    // Number of float64 lanes with support vectors of w's undecided pairs.
     std::size_t n_needed(std::size_t w) const {
         std::size_t n_lanes = 0;
         for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
@@ -306,7 +306,7 @@ class WinnerRow {
         is_loaded_ = true;
     }
 
-    // Computes kernel values of all support vectors of the classes with is_wanted(class).
+    // Computes the kernel values of all support vectors of the classes with is_wanted(class).
     template <class IsWanted>
     void fill_values(const IsWanted& is_wanted) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
@@ -321,20 +321,20 @@ class WinnerRow {
         }
     }
 
-    // Returns the number of support vectors of class c in its pair with w, in whole tiles.
+    // Returns the number of support vectors of class c for the class pair (c, w), rounded up to whole tiles.
     std::size_t n_listed(std::size_t w, std::size_t c) const {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
     }
-    // Whether n listed support vectors cost less than all support vectors of class c. Listed support vectors are
-    // scattered, and each costs twice as much. After the lists of a row have used half of all support vectors, no more
-    // lists are used.
+    // Returns whether n listed support vectors are cheaper than all support vectors of class c. Listed ones are
+    // scattered, and each costs twice as much. Once a row's lists have used half of all support vectors, no more lists
+    // are used.
     bool is_cheaper_listed(std::size_t c, std::size_t n) const {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
                2 * n_listed_ < panel_width<float> * sums.kernels->n_panels;
     }
-    // Computes the kernel values that the undecided pairs of w need, except those that part_of_list() will compute.
+    // Computes the kernel values needed for w's undecided pairs, except those that part_of_list() will compute.
     void choose_lists(std::size_t w) {
         std::size_t n_own = 0;
         for (std::size_t c = 0; c < n_ && !memory_.has_values[w]; ++c) {
@@ -343,7 +343,7 @@ class WinnerRow {
         fill_values(
             [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
     }
-    // Returns the part of class c in its pair with class a.
+    // Returns class c's part of its pair with class a.
     template <bool HasWeights>
     PartOfPair part_of_list(std::size_t a, std::size_t c) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
@@ -362,13 +362,13 @@ class WinnerRow {
         });
     }
 
-    // Evaluates the undecided pairs of w with the bound on lists. The numbers of these pairs are gathered first,
-    // because they are far apart in memory, and a short loop waits for many numbers at a time.
+    // Evaluates w's undecided pairs with the bound on lists. The pairs' data are gathered first, because they are far
+    // apart in memory, and a short loop waits for many of them at a time.
     void judge_lists(std::size_t w) {
         const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const float* const values = memory_.values;
-        // Computes the sums of all pairs of w at once, unless most coefficients are 0.
+        // Computes the sums of all w's pairs at once, unless most coefficients are 0.
         const bool has_own = memory_.has_values[w] && 2 * sums.others_of[n_ * n_] > sums.own_of[n_] * (n_ - 1);
         if (has_own)
             listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
@@ -388,7 +388,7 @@ class WinnerRow {
                  errors.of_moduli * (std::fabs(own) + std::fabs(other)) + bounds[c]);
         });
     }
-    // Evaluates the undecided pairs of w with EngineBound: add(a, c, part) adds the part of class c in its pair with a.
+    // Evaluates w's undecided pairs with EngineBound: add(a, c, part) adds class c's part of its pair with a.
     // Coefficients are rounded to Real.
     template <class Real, class Add>
     void judge_pairs(std::size_t w, const Engine<Real>& engine, Real half_sq_norm, const Add& add) {
@@ -422,7 +422,7 @@ class WinnerRow {
     float half_sq_norm_ = 0.0f;
     double half_s_ = 0.0;
     std::size_t n_in_float64_ = 0, n_listed_ = 0;  // number of lanes
-    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed class
+    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed one
     std::size_t beaten_by_ = 0;
 };
 

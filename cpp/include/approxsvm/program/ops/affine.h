@@ -1,6 +1,5 @@
 /* The op x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these
-   operations themselves: the core uses one loop over features per operation, so that no compiler fuses two
-   operations. */
+   operations themselves: the core uses one loop over features per operation, so that no compiler fuses two of them. */
 #ifndef APPROXSVM_PROGRAM_OPS_AFFINE_H
 #define APPROXSVM_PROGRAM_OPS_AFFINE_H
 #include "../ball.h"
@@ -13,8 +12,8 @@ APPROXSVM_PROGRAM double approxsvm_affine_underflow(double divide) {
     return 0x1p-1069 / approxsvm_abs(divide) + 0x1p-1069;
 }
 
-/* Let y be the value before `add`. Each operation that leads to y has an error of at most u |y|; `depth` is the number
- * of operations times 2^-53.
+/* Let y be the value before `add`. Each operation leading to y has an error of at most u |y|; `depth` is the number of
+   operations times 2^-53.
  */
 APPROXSVM_PROGRAM double approxsvm_own_radius(double depth, double y, double underflow) {
     return depth * approxsvm_abs(y) + underflow;
@@ -33,7 +32,7 @@ APPROXSVM_PROGRAM double approxsvm_added_radius(double radius, double y) {
     return radius + 0x1.00001p-53 * approxsvm_abs(y);
 }
 
-/* A number that is beyond a limit by more than its radius becomes exactly this limit. */
+/* A value beyond a limit by more than its radius is replaced by exactly this limit. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_at_least(approxsvm_ball x, double low) {
     approxsvm_ball y;
     y.radius = x.value + x.radius < low ? 0.0 : x.radius;

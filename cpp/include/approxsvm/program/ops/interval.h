@@ -1,4 +1,4 @@
-/* Intervals: numbers are wrapped into an interval, or rejected outside the interval. */
+/* Intervals: numbers outside an interval are wrapped into it, or rejected. */
 #ifndef APPROXSVM_PROGRAM_OPS_INTERVAL_H
 #define APPROXSVM_PROGRAM_OPS_INTERVAL_H
 #include "../ball.h"
@@ -13,7 +13,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     double rest = approxsvm_abs(from_low), turn = length;
     approxsvm_ball y;
     y.radius = approxsvm_infinity();
-    y.value = from_low - from_low; /* NaN for an infinite x or NaN */
+    y.value = from_low - from_low; /* NaN if x is infinite or NaN */
     if (!(rest <= APPROXSVM_LARGEST)) return y;
     while (turn <= 0.5 * rest) turn *= 2.0;
     for (; turn >= length; turn *= 0.5) rest -= rest >= turn ? turn : 0.0;
@@ -24,12 +24,12 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     return y;
 }
 
-/* The signed distance of x from the nearer end; it is positive outside the interval, where the source rejects x. */
+/* The signed distance of x from the nearer endpoint, positive outside the interval, where the source rejects x. */
 APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
     return low - x > x - high ? low - x : x - high;
 }
 
-/* Removes the bound of a number that the source may reject, because the source's number may lie beyond an end. */
+/* Removes the bound of a number that the source may reject, because the source's number may lie beyond an endpoint. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low, double high, int is_source) {
     if (!(is_source || x.radius == 0.0) && !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))
         x.radius = approxsvm_infinity();

@@ -3,9 +3,9 @@
 #define APPROXSVM_PROGRAM_OPS_LOGARITHM_H
 #include "../ball.h"
 
-/* Evaluates a ball. The error of the logarithm is 4 u in the core and 12 units in the source, which also rounds the
-   offset and the sum s = x + offset. Within radius r of s, the logarithm changes by at most r / (s - r), because it is
-   concave. */
+/* Evaluates a ball. The error of the logarithm is at most 4 u in the core and 12 units in the source, which also rounds
+   the offset and the sum s = x + offset. Within radius r of s, the logarithm changes by at most r / (s - r), because it
+   is concave. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
     const double unit = approxsvm_unit_of(source), sum = x.value + offset;
     const double reach = x.radius + unit * (approxsvm_abs(sum) + approxsvm_abs(offset));

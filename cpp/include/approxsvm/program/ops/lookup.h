@@ -1,4 +1,4 @@
-/* Step functions of one number: thresholds, bins, categories, replacements of missing values. */
+/* Step functions of one number: thresholds, bins, categories, replacement of missing values. */
 #ifndef APPROXSVM_PROGRAM_OPS_LOOKUP_H
 #define APPROXSVM_PROGRAM_OPS_LOOKUP_H
 #include "../ball.h"
@@ -6,7 +6,7 @@
 typedef struct {
     const double *edges, *values; /* values below the first edge, between edges, and from the last edge on */
     int n_edges;
-    double missing; /* the value that replaces NaN */
+    double missing; /* the replacement of NaN */
 } approxsvm_lookup;
 
 /* Values up to 1e301 are numbers. One other value means that x is unchanged, and another that the row is rejected:
@@ -22,7 +22,7 @@ APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* lookup, d
     return x == x ? lookup->values[approxsvm_piece(x, lookup->edges, lookup->n_edges)] : lookup->missing;
 }
 
-/* The largest distance from y of values within `reach` of x, excluding edges; the distance of an unchanged x includes
+/* The maximum distance from y of values within `reach` of x, excluding edges; the distance of an unchanged x includes
    its radius. */
 APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, approxsvm_ball x, double reach,
                                                 double y) {
@@ -41,8 +41,8 @@ APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, 
     return most * (1.0 + 0x1p-30);
 }
 
-/* The ball of the value that the lookup finds for x. If `is_source`, x is the source's own number and is mapped to the
-   source's value. */
+/* The ball of the value found for x. If `is_source`, x is the source's own number and is mapped to the source's
+   value. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* lookup, approxsvm_ball x, double found,
                                                        int is_source) {
     approxsvm_ball y;

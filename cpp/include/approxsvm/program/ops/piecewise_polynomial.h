@@ -1,4 +1,4 @@
-/* Piecewise polynomials of one number: splines, quantile interpolation. */
+/* Piecewise polynomials of one number, as in splines and quantile interpolation. */
 #ifndef APPROXSVM_PROGRAM_OPS_PIECEWISE_POLYNOMIAL_H
 #define APPROXSVM_PROGRAM_OPS_PIECEWISE_POLYNOMIAL_H
 #include "../ball.h"
@@ -33,9 +33,9 @@ APPROXSVM_PROGRAM double approxsvm_polynomial_error(const approxsvm_piecewise_po
     return (3.0 * (double)pieces->degree + 2.0) * 0x1p-53 * (1.0 + 0x1p-30) * y.absolute_sum;
 }
 
-/* The largest distance from y of the values of pieces first ... last within the radius of x. In each piece, the point z
-   nearest to x is within two radii of all other points, so the polynomial changes by at most this distance times its
-   maximum slope. */
+/* The maximum distance from y of the values of pieces `first` through `last` within the radius of x. In each piece, the
+   point z nearest to x is within two radii of all other points, so the polynomial changes by at most this distance
+   times its maximum slope. */
 APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_polynomial* pieces, int first, int last,
                                                      approxsvm_ball x, double y) {
     const double up = 1.0 + 0x1p-30, reach = 2.0 * x.radius * up, *const edges = pieces->edges;
@@ -57,8 +57,8 @@ APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_p
     return most * up;
 }
 
-/* The largest distance from y of values within the radius of x. If `is_source`, x is the source's own number, so only
-   the piece of x matters. */
+/* The maximum distance from y of values within the radius of x. If `is_source`, x is the source's own number, so only
+   its piece matters. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_moved(const approxsvm_piecewise_polynomial* pieces, approxsvm_ball x,
                                                     double y, int is_source) {
     const double reach = is_source ? 0.0 : approxsvm_reach(x);

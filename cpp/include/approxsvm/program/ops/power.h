@@ -4,19 +4,21 @@
 #define APPROXSVM_PROGRAM_OPS_POWER_H
 #include "../ball.h"
 
-/* Whether the function is defined at every number of a ball. */
+/* Whether the function is defined at every number in a ball. */
 APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shifted) {
     return is_shifted || x - radius > 0.0;
 }
 
-/* Evaluation at one number: the value, the error of the core's rounding, and the error added by the source's rounding.
+/* Evaluation at one number: the value, the error from the core's rounding, and the error added by the source's
+   rounding.
 
-   The value is expm1(t) / p with t = p L. The error of L is 4 u, and the error of t is 6 u, because 2 - p and the
-   product are rounded. This error changes expm1(t) by a relative error of 6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0));
-   expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is 16 of the source's units, or 14 |t|
-   units if x^p is computed from L. The error of the source's power p is d = (4 + 2 |p|) units: the power is rounded, 2
-   - p is rounded, and a power below 2 units may be treated as 0. The derivative with respect to p is at most L y, for
-   the largest y in between. The error of underflow in the source is far below 14 units of y or 16 units of x^p / p. */
+   The value is expm1(t) / p with t = p L, where L is the logarithm. The error of L is at most 4 u, and the error of t
+   at most 6 u, because 2 - p and the product are rounded. This changes expm1(t) by a relative error of at most 6 u t /
+   (1 - exp(-t)) <= 6 u (1 + max(t, 0)); expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is
+   at most 16 of the source's units, or 14 |t| units if x^p is computed from L. The error of the source's power p is d =
+   (4 + 2 |p|) units: the power is rounded, 2 - p is rounded, and a power below 2 units may be treated as 0. The
+   derivative with respect to p is at most L y, for the largest y in between. The error from underflow in the source is
+   far below 14 units of y or 16 units of x^p / p. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
@@ -36,16 +38,16 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
         const double raised = p == 0.0 ? 0.0 : (grown + 1.0) * (16.0 + 14.0 * approxsvm_abs(t)) * of_divisor;
         const double off = unit * (4.0 + 2.0 * approxsvm_abs(power)) * approxsvm_abs(log);
         const double added = unit * (raised + 14.0 * size) + 1.01 * off * size;
-        /* There is no bound if the source's intermediate numbers may overflow, or if d changes x^p substantially. */
+        /* There is no bound if the source's intermediate values may overflow, or if d changes x^p substantially. */
         const int is_known = (grown + 1.0 + a <= largest) & (approxsvm_abs(power) <= largest) & (off <= 0.01);
         at.of_source = is_known ? added : approxsvm_infinity();
     }
     return at;
 }
 
-/* Evaluates a ball. The function is increasing in x, so its values lie between the values at both ends. Below 0 and
-   above 0, the parts of the source's error are also monotone, so the largest error is at an end or, in the shifted
-   case, at 0. In the shifted case the source rounds 1 + x. */
+/* Evaluates a ball. The function is increasing in x, so its values lie between those at both endpoints. Below 0 and
+   above 0, the parts of the source's error are also monotone, so the largest error is at an endpoint or, in the shifted
+   case, at 0. In the shifted case, the source rounds 1 + x. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
     const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
     const double reach = x.radius + (is_shifted ? unit * (size + 1.0) : 0.0);
@@ -65,7 +67,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
     y.value = at.value;
     y.radius = (below >= 0.0) & (above >= 0.0) & (radius >= 0.0) & approxsvm_power_takes(x.value, wide, is_shifted)
                    ? radius
-                   : approxsvm_infinity(); /* there is also no bound if a number is NaN */
+                   : approxsvm_infinity(); /* nor is there a bound if a number is NaN */
     return y;
 }
 

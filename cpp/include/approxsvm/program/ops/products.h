@@ -1,10 +1,10 @@
-/* Products of numbers. */
+/* Products of balls. */
 #ifndef APPROXSVM_PROGRAM_OPS_PRODUCTS_H
 #define APPROXSVM_PROGRAM_OPS_PRODUCTS_H
 #include "../ball.h"
 
-/* The error of a product of y and a factor with radii e and d is |y| d + |factor| e + e d, plus the rounding of the
-   product. */
+/* The error of a product of y and a factor with radii e and d is at most |y| d + |factor| e + e d, plus the rounding of
+   the product. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_times(approxsvm_ball y, approxsvm_ball factor, int source) {
     const double unit = 0x1p-53 + (source == approxsvm_float32 ? 0x1p-24 : 0.0);
     const double came = !(factor.radius <= 0.0) ? factor.radius * (approxsvm_abs(y.value) + y.radius) : 0.0;

@@ -3,9 +3,9 @@
 #define APPROXSVM_PROGRAM_OPS_PROJECTION_H
 #include "../ball.h"
 
-/* The error of x - center, which affects products with a column. A sum of n products has an error of gamma_(n + 2)
-   times the sum of the products' absolute values, in any order, fused or not. By the Cauchy-Schwarz inequality, the
-   norm of a column bounds the growth of the error. */
+/* The error of x - center, which affects products with a column. A sum of n products has an error of at most gamma_(n +
+   2) times the sum of their absolute values, in any order, fused or not. By the Cauchy-Schwarz inequality, the norm of
+   a column bounds the growth of the error. */
 APPROXSVM_PROGRAM double approxsvm_centered_radius(double radius, double z, int n) {
     return 1.01 * ((double)n + 3.0) * 0x1p-53 * approxsvm_abs(z) + radius;
 }
