@@ -33,7 +33,7 @@ def has_probabilities(head: Probability | None) -> bool:
 
 
 def scores(outputs: Outputs, values: Ball) -> Ball:
-    """Return a score for each of several classes: its own value, or its pairwise votes plus a function of its values' sum."""
+    """Return a score for each of several classes: its own value, or its votes plus a function of its values' sum."""
     return values if outputs.of_each_class else one_vs_rest_scores(values)
 
 
@@ -54,7 +54,7 @@ def one_vs_rest_scores(values: Ball) -> Ball:
 
 
 def winner(values: Any) -> Any:
-    """Return the class with the most votes (the first if tied); a value of 0 is a vote for the second class of its pair."""
+    """Return the class with the most votes (the first if tied); 0 is a vote for the second class of its pair."""
     n_classes = count_classes(values.shape[1])
     votes = np.zeros((len(values), n_classes), np.intp)
     for k, (i, j) in enumerate(class_pairs(n_classes)):
@@ -192,7 +192,7 @@ def _of_pairs(head: PairwiseSigmoid, values: Ball) -> Ball:
 
 
 def _coupled(pairwise: Any) -> tuple[Any, Any]:
-    """Return LIBSVM's multiclass_probability (Wu, Lin and Weng 2004, method 2), and the rows with a certain sweep count."""
+    """Return LIBSVM's multiclass_probability (Wu, Lin, Weng 2004, method 2), and rows whose sweep count is certain."""
     n, k = pairwise.shape[:2]
     Q = -pairwise.transpose(0, 2, 1) * pairwise
     Q[:, range(k), range(k)] = (pairwise**2).sum(axis=1)

@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Return rows between which the source's label changes, found by bisection, and rows one unit in the last place away."""
+    """Return rows between which the source's label changes, found by bisection, and rows one rounding unit away."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []
@@ -221,7 +221,7 @@ def _labels(specimen: Specimen, table: Table) -> Any:
 
 
 def _beside(draw: Draw, table: Table) -> Table:
-    """Return rows with one number moved by one unit in the last place of its column's dtype, or by 1 if it is an integer."""
+    """Return rows with one number moved by one unit in the last place of its column's dtype, or an integer by 1."""
     values = table.values.copy()
     for row in values:
         j = table.numeric[draw.whole(0, len(table.numeric) - 1)]
