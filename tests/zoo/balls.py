@@ -19,9 +19,9 @@ Extended = np.longdouble
 # Two units of rounding, and an allowance for underflow.
 _UNIT = np.finfo(Extended).eps
 _TINY = 4 * np.finfo(Extended).smallest_subnormal
-_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1 # Veltkamp's splitter: products of halves are
-exact _UP = 1 + Extended(2.0**-30) # because radii are themselves sums of a few rounded products quiet =
-np.errstate(all="ignore")
+_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's: products of halves are exact
+_UP = 1 + Extended(2.0**-30)  # because radii are themselves sums of a few rounded products
+quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True, eq=False)

@@ -882,7 +882,7 @@ def _without_weight(estimator: Any, label: str) -> Any:
 
 
 def _tied(estimator: Any, seed: int) -> Any:
-    """Return a function that fits a copy with small multiples of 1/2 as coefficients, so that many values tie or are 0."""
+    """Return a function that fits a copy with a few multiples of 1/2 as coefficients, so many values tie or are 0."""
 
     def fit(X: Any, y: Any) -> Any:
         source, rng = clone(estimator).fit(X, y), np.random.default_rng(seed)

@@ -138,7 +138,12 @@ def try_for(seconds: float, n_workers: int, task: Task, report: Callable[[Attemp
         workers = [_Worker(task, Path(folder), k, n_workers, report, deaths) for k in range(n_workers)]
         for worker in workers:
             worker.start()
-        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS) # until the first has imported
-        everything end = time.monotonic() + seconds while time.monotonic() < end: wait([worker.connection for worker in
-        workers], timeout=_TICK_SECONDS) for worker in workers: worker.hear() for worker in workers: worker.stop()
-        return deaths
+        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS)  # until one has imported everything
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)
+            for worker in workers:
+                worker.hear()
+        for worker in workers:
+            worker.stop()
+    return deaths

@@ -137,9 +137,9 @@ class Calls(Executor):
         def ask() -> Answers:
             rows, evaluator = specimen.fast._rows(table.make()), specimen.fast._evaluator
             n = rows.shape[0]
-            places = np.resize(np.arange(n), -(-n // self.size) * self.size) # the last call continues with the first
-            rows parts = places.reshape(-1, self.size) return joined([evaluated(evaluator, rows[part], "settled") for
-            part in parts], n)
+            places = np.resize(np.arange(n), -(-n // self.size) * self.size)  # the last call wraps around
+            parts = places.reshape(-1, self.size)
+            return joined([evaluated(evaluator, rows[part], "settled") for part in parts], n)
 
         return asked(ask)
 
@@ -365,9 +365,8 @@ class Container(Executor):
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
         plain = is_frame or table.container in ("array", "CSR")
         is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
-        splits = self.container in ("COO", "CSR repeated") # which split each entry into two addends, impossible for
-        infinity return plain and table.container != self.container and is_held and not (splits and
-        _has_infinity(table))
+        splits = self.container in ("COO", "CSR repeated")  # into two addends, impossible for infinity
+        return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
         return _contained(table, self.container)

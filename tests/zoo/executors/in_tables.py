@@ -174,13 +174,19 @@ class Command(InTable):
         data = as_arrow(specimen, table)
         if self.suffix == "csv":
             if not specimen.artifact.feature_names and len(table.kinds) > 2 and table.values[0, 0] % 1:
-                data = data.rename_columns(list(map(str, range(len(table.kinds))))) # as pandas names the columns of an
-                array pyarrow.csv.write_csv(data, rows) else: pyarrow.parquet.write_table(data, rows) outputs =
-                available_outputs(specimen.artifact) arguments = ["score", specimen.path, rows, "-o", given,
-                "--outputs", ",".join(outputs), "-j", "1"] done = CliRunner().invoke(main, list(map(str, arguments))) if
-                done.exit_code != 0: if done.exception is not None and not isinstance(done.exception, SystemExit): raise
-                done.exception raise RefusedError(done.output) found = self._read(given) return from_columns(specimen,
-                {name: found[name].to_numpy() for name in found.schema.names})
+                data = data.rename_columns(list(map(str, range(len(table.kinds)))))  # pandas' names for an array
+            pyarrow.csv.write_csv(data, rows)
+        else:
+            pyarrow.parquet.write_table(data, rows)
+        outputs = available_outputs(specimen.artifact)
+        arguments = ["score", specimen.path, rows, "-o", given, "--outputs", ",".join(outputs), "-j", "1"]
+        done = CliRunner().invoke(main, list(map(str, arguments)))
+        if done.exit_code != 0:
+            if done.exception is not None and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            raise RefusedError(done.output)
+        found = self._read(given)
+        return from_columns(specimen, {name: found[name].to_numpy() for name in found.schema.names})
 
     def _read(self, path: Any) -> Any:
         return pyarrow.parquet.read_table(path) if self.suffix == "parquet" else pyarrow.csv.read_csv(path)
