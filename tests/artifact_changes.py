@@ -39,7 +39,7 @@ def compiled(model: KernelModel, mode: Any = "certified", *, degree: int = 2, n_
 
 
 def classifier(mode: Any = "certified", *, degree: int = 2, n_centers: int = 1, **changes: Any) -> Artifact:
-    """Return a model with three named features and labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
+    """Return a model with three named features, labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
     arguments: dict[str, Any] = {"n_features": 3, "n_sv": 6, "gamma": 0.6, "feature_names": ("länge", "b", "")}
     return compiled(random_model(5, **(arguments | changes)), mode, degree=degree, n_centers=n_centers)
 

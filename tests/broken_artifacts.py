@@ -266,7 +266,7 @@ SAID = {
 RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "value of weight"}
 RELATED |= {"label", "knot|number", "height|number", "density mark|number", "label of the threshold"}
 RELATED |= {"total of the weights|number", "weight|number"}
-# Sections whose numbers may break the containing artifact's rules.
+# Sections of contained artifacts for which the containing artifact has rules.
 OF_OTHERS = ("", "center", "combination", "decisions", "labels", "outputs")
 
 

@@ -25,7 +25,7 @@ def in_subspaces(
     numbers: tuple[int, ...],  # coordinates, ascending
     degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
-    X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
+    X: Any = None,  # (n_rows, n_features): sample rows, for predicting the likely class
     center: CenterChoice = "mean",
     tolerance: float = math.inf,  # guaranteed error of values; infinite if only labels matter
 ) -> Artifact:

@@ -162,8 +162,7 @@ class Libsvm:
         return model
 
     def check(self, model: Path, *options: object, compiled: Path | None = None, **environment: str) -> bytes:
-        """Assert that the command prints and writes the same as svm-predict, with any number of threads; return the
-        output.
+        """Assert that output and file equal svm-predict's with any number of threads; return the file's contents.
 
         The command gets `compiled`, if given, instead of the model.
         """

@@ -23,7 +23,7 @@ def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, F
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), where u = z - center (the paper)."""
+    """f(z) ~ intercept + exp(-gamma ||u||^2) (constant + linear.u + u' quadratic u), u = z - center (the paper)."""
 
     center: FloatArray
     constant: float
