@@ -44,7 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
 
 
 def _pairs(seed: int, **changes: Any) -> KernelModel:
-    """Return a five-class model; coefficients differ widely in size, many are 0, and each class has one sign per pair."""
+    """Return a five-class model; coefficients vary widely in size, many are 0, and a class has one sign per pair."""
     random = np.random.default_rng(seed)
     n_sv = N_CLASSES * N_OF_CLASS
     coef = 10.0 ** random.uniform(-1, 1, (N_CLASSES - 1, n_sv)) * random.integers(0, 2, (N_CLASSES - 1, n_sv))
