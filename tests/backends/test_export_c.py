@@ -1,4 +1,4 @@
-"""Exported C headers: bounds hold, and values equal the host's up to rounding, for all compilers and emulated boards."""
+"""Exported C headers: bounds hold, values equal the host's up to rounding, on any compiler or emulated board."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
 
 
 def rounding(artifact: Artifact) -> Any:
-    """Bound, per decision function, how far rounding, including that of coordinates, may separate a row's two values."""
+    """Bound, per decision function, the rounding, including that of coordinates, between two values of a row."""
     degree, n = int(artifact.header["degree"]), artifact.n_features
     norms, total = artifact.expansion_numbers()["norms"], artifact.decision_numbers()["total"]
     ends, arithmetic = np.array([[0.0], [174.0]]), _native.float32_arithmetic(n, degree)
