@@ -134,7 +134,7 @@ BY_THE_ENGINE = {
 
 @pytest.mark.parametrize("name", [*MODELS, *BY_THE_ENGINE])
 def test_hostile_models(target: str, name: str) -> None:
-    """Check single vectors, tables that underflow, and coefficients that are 0, of one sign, or of very unequal sizes."""
+    """Check single vectors, tables that underflow, and coefficients that are 0, of one sign, or very unequal."""
     model = (MODELS | BY_THE_ENGINE)[name]
     with np.errstate(over="ignore"):
         evaluator = exact(model)
