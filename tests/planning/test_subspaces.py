@@ -54,7 +54,7 @@ def settled_alone(artifact: Artifact, rows: Rows) -> tuple[Rows, Rows, npt.NDArr
 
 
 def rows_about(model: KernelModel, X: Rows, seed: int) -> Rows:
-    """Return noisy data, support vectors, far rows, rows off in one feature, and pairs on both sides of the boundary."""
+    """Return noisy data, support vectors, far rows, rows off in one feature, and pairs straddling the boundary."""
     rng = np.random.default_rng(seed)
     vectors = np.asarray(model.support_vectors)[:100]
     low, high = X[rng.permutation(len(X))[:100]], X[rng.permutation(len(X))[:100]]
