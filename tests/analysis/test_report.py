@@ -157,7 +157,7 @@ def test_the_page_has_the_figures_of_verify(cancer):
 
 
 def test_of_several_classes_the_stages_are_those_of_labels():
-    """Their expansions prove only labels, so every value comes from the exact engine."""
+    """With several classes, expansions prove only labels, so every value is computed by the exact engine."""
     X, y = IRIS
     source = SVC().fit(X, y)
     compiled = approxsvm.compile(source, X, n_centers=4, degree=2)
@@ -360,7 +360,7 @@ def test_html_of_a_report(cancer):
 
 
 def test_the_text_of_a_report(cancer):
-    """It contains the page's figures, and the factors multiply to the speedup."""
+    """The text contains the page's figures, and the factors multiply to the speedup."""
     _, compiled, report = cancer
     text = " ".join(str(report).split())
     assert text.startswith(f"Every promise kept. On {len(CANCER[0][1::2])} rows, every label equals the source's")
@@ -445,7 +445,7 @@ def test_a_page_says_that_it_takes_raw_rows_where_it_has_operations_on_them(canc
 
 
 def test_the_next_command_is_the_one_to_type(tmp_path):
-    """It repeats the options for the source and rows, and works as printed."""
+    """The suggested command repeats the options for the source and rows, and works as printed."""
     X, y = CANCER
     model, output, data = tmp_path / "m.joblib", tmp_path / "m.asvm", tmp_path / "rows.csv"
     joblib.dump(CalibratedClassifierCV(SVC(gamma=1e-4), cv=2).fit(X[:300], y[:300]), model)

@@ -34,7 +34,10 @@ KINDS = ("float32", "int16", "int8")
 
 
 def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
-    """Assert that values equal the host's within both bounds (or up to rounding), and so do labels certain in both."""
+    """Assert that values equal the host's within both bounds or, with one center, up to rounding.
+
+    Labels that are certain in both must be equal.
+    """
     found, bounds = answers.values[: len(rows)].astype(float), answers.bounds[: len(rows)].astype(float)
     for target in _native.runnable_targets():
         predictor = _native.Predictor(artifact.data, target)
@@ -53,7 +56,7 @@ def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
 
 
 def rounding(artifact: Artifact) -> Any:
-    """Bound, per decision function, the rounding, including that of coordinates, between two values of a row."""
+    """Return, per decision function, how far rounding (also of coordinates) may separate two values of a row."""
     degree, n = int(artifact.header["degree"]), artifact.n_features
     norms, total = artifact.expansion_numbers()["norms"], artifact.decision_numbers()["total"]
     ends, arithmetic = np.array([[0.0], [174.0]]), _native.float32_arithmetic(n, degree)

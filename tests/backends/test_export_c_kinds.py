@@ -195,7 +195,7 @@ def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
     ("step", "mode"), [(FunctionTransformer(np.log), "exact"), (PowerTransformer("box-cox"), "approximate")]
 )
 def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) -> None:
-    """This holds for any intercept and any tolerance."""
+    """Logarithms of such numbers are refused for any intercept and any tolerance."""
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)))
     model = approxsvm.read_any(make_pipeline(step, SVC(gamma=0.3)).fit(X, X[:, 0] > 1.0))
     model = replace(model, intercept=model.intercept + 1e3)

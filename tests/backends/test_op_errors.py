@@ -131,7 +131,7 @@ def rows() -> Any:
 
 
 def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False, least: float = 0.3) -> None:
-    """Assert that errors hold; headers must refuse numbers without an exact value, others may if unsure."""
+    """Assert that values are within their errors; with `refuses`, rows without an exact value have no finite error."""
     real = mapped(model.input_map, rows)
     exact, slack = real.mid, np.sqrt((real.rad**2).sum(axis=1))
     off = np.sqrt(((values - exact) ** 2).sum(axis=1))

@@ -106,7 +106,7 @@ def test_pickles_need_trust(tmp_path):
 
 
 def test_a_delimiter_decides_what_text_is(tmp_path):
-    """This holds for tables and files with uninformative names; without the option, the error names the delimiter."""
+    """The option applies to tables and files with uninformative names; without it, the error names the delimiter."""
     rows = np.random.default_rng(0).normal(size=(40, 3))
     fast = approxsvm.compile(SVC().fit(rows, rows[:, 0] > 0))
     fast.save(tmp_path / "m.asvm")

@@ -181,7 +181,7 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_followed(tmp_path):
 
 
 def test_an_artifact_that_is_saved_over_stays_what_it_was(tmp_path):
-    """This holds for any way of loading it, including a mapped matrix."""
+    """The artifact stays unchanged for any way of loading it, including a mapped matrix."""
     X = np.random.default_rng(0).normal(size=(20, 30))
     path = tmp_path / "m.asvm"
     path.write_bytes((GOLDEN / "breast_cancer.asvm").read_bytes())
@@ -220,7 +220,7 @@ def test_score_dataset_keeps_models_and_inputs(scored, first, second_name):
 
 @pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
 def test_parts_keep_models_inputs_and_each_other(scored):
-    """This includes unanswered inputs, and leftovers from an earlier run that are to be replaced."""
+    """Unanswered inputs, and leftovers from an earlier run that are to be replaced, are also checked."""
     inputs, answers = scored / "in", scored / "answers"
     inputs.mkdir()
     for name in ("a.csv", "b.csv"):

@@ -224,7 +224,7 @@ def test_two_versions_in_one_program(copies: Path, tmp_path: Path) -> None:
 
 
 def test_every_header_has_its_guard() -> None:
-    """It is named after the path, so that no two are equal; the parts of C headers, and version.hpp, have none."""
+    """Guards are named after paths, so that no two are equal; the parts of C headers, and version.hpp, have none."""
     for path in sorted((INCLUDE / "approxsvm").rglob("*.h*")):
         name = str(path.relative_to(INCLUDE))
         if path.parent.name == "exported" or path.name == "version.hpp":

@@ -155,7 +155,7 @@ def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libs
 
 @pytest.mark.parametrize("n_features", [60_000, 1_000_000])
 def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libsvm: Libsvm, n_features: int) -> None:
-    """Its sums over 20,000 features have larger errors than ours: the exact value has the other sign."""
+    """LIBSVM's sums over 20,000 features have larger errors than ours: the exact value has the other sign."""
     n_long, n_short = 20_000, 19
     value = 1.003 / math.sqrt(n_long)
     sq_norm = 0.0

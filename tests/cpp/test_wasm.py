@@ -175,7 +175,7 @@ HOSTILE = ["iris_classes", "breast_cancer_one_class", "diabetes_pipeline", "iris
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_truncated_and_corrupted_artifacts(door: Door, name: str) -> None:
-    """They are refused, or give meaningless answers; a trap raises another exception. Other models are unaffected."""
+    """Such files are refused, or give meaningless answers; a trap raises another exception. Other models still work."""
     data = (GOLDEN / f"{name}.asvm").read_bytes()
     n_features = read_artifact(GOLDEN / f"{name}.asvm").n_raw_features
     witness = read_artifact(GOLDEN / "breast_cancer.asvm")
@@ -255,7 +255,7 @@ def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_in_one_file(web: Path, tmp_path: Path, width: int, scheme: str) -> None:
-    """It opens from disk, without a server and without requests."""
+    """The page opens from disk, without a server and without requests."""
     with Chromium(tmp_path) as browser:
         browser.open((web / "approxsvm.html").as_uri(), width=width, scheme=scheme)
         browser.evaluate("document.getElementById('example').click()")

@@ -524,7 +524,7 @@ def test_progress_rises_to_one():
 
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (3, 7), (8, 8), (37, 129), (256, 255)])
 def test_powers_of_the_gram_matrix(n_rows: int, n_columns: int) -> None:
-    """They agree with NumPy's, and are bit-identical on every target."""
+    """Powers agree with NumPy's, and are bit-identical on all targets."""
     rng = np.random.default_rng(n_columns)
     gram, left, right = rng.normal(size=(n_rows, n_columns)), rng.normal(size=n_rows), rng.normal(size=n_columns)
     series = np.array([0.0, 0.5, 0.0, 2.0, -1.0])

@@ -60,7 +60,7 @@ def test_folds_that_cannot_be_averaged_are_refused(method):
 
 
 def test_isotonic_calibrators_of_float32_rows_are_refused_with_a_remedy():
-    """They round values and probabilities to float32."""
+    """Isotonic calibrators fitted on float32 rows round values and probabilities to float32."""
     rows = X.astype(np.float32)
     source = CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2).fit(rows, THREE)
     with pytest.raises(UnsupportedModelError, match=r"computes in float32.* refit it with X.astype\(np.float64\)"):

@@ -160,7 +160,7 @@ def answers_of_model(model, rows):
 
 
 def same(given, expected):
-    """Tell whether answers agree."""
+    """Return whether answers agree."""
     if given.shape[:1] != expected.shape[:1] or given.size != expected.size:
         return False
     given = given.reshape(expected.shape)
@@ -474,7 +474,7 @@ def test_decorators_do_not_hide_whose_code_it_is(monkeypatch):
 
 
 def test_autologging_of_mlflow_is_no_method_of_somebodys_own(monkeypatch):
-    """It replaces every class's predict with a function that calls the original."""
+    """Autologging replaces every class's predict with a function that calls the original."""
     source, others = SVC().fit(X, TWO), {"__name__": "mlflow.utils", "predict": SVC.predict}
     patched = FunctionType((lambda self, X: predict(self, X)).__code__, others)  # noqa: F821
     monkeypatch.setattr(SVC, "predict", functools.wraps(SVC.predict)(patched))
@@ -673,7 +673,7 @@ def test_a_logistic_regression_of_an_older_scikit_learn_answers_as_the_installed
 
 @pytest.mark.slow
 def test_the_page_of_sources_shows_the_tables():
-    """They are written by python -m docs.sources."""
+    """Tables on the page are written by python -m docs.sources."""
     assert sources.page() == sources.PAGE.read_text()
 
 

@@ -303,7 +303,7 @@ def test_an_imputer_gets_nan(tmp_path):
 
 
 def test_pixels_that_the_model_rejects(tmp_path):
-    """Each is named; the others get their answers."""
+    """Rejected pixels are named; the others get their answers."""
     model = compiled(SVC(kernel="poly", gamma=1.0), Y + 1)
     bands = scene(20, 30, "float64")
     truth = expected_labels(model, bands)
@@ -389,7 +389,7 @@ def test_four_bands_of_bytes(tmp_path):
 
 
 def test_scale_and_offset(tmp_path):
-    """They are applied only on request, and a warning says so."""
+    """A scale and offset are applied only on request, and a warning says so."""
     bands, out = scene(20, 30), tmp_path / "out.tif"
     factors = {"scales": [0.5] * N_BANDS, "offsets": [3.0] * N_BANDS}
     write(tmp_path / "scene.tif", bands, attributes=factors)
@@ -535,7 +535,7 @@ def test_memory_of_a_large_scene(tmp_path):
 
 
 def test_the_cache_of_gdal(tmp_path):
-    """It holds the blocks of a window, and is restored to the caller's size after the run."""
+    """The cache holds the blocks of a window, and is restored to the caller's size after the run."""
     get, seen = rasterio.env.get_gdal_config, []
     write(tmp_path / "scene.tif", scene(20, 30))
     with rasterio.Env(GDAL_CACHEMAX=7 << 20):

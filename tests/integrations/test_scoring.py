@@ -183,7 +183,7 @@ def test_names_that_are_numbers(tmp_path):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
 def test_a_table_that_lacks_a_feature_is_refused(tmp_path, name):
-    """Including the column id, there are as many columns as the model has features."""
+    """Including the column id, the table has as many columns as the model has features."""
     files = {
         "rows.csv": csv_bytes,
         "rows.parquet": parquet_bytes,
@@ -286,7 +286,7 @@ def test_a_line_of_names_alone(tmp_path):
 
 
 def test_cells_that_are_not_utf8(tmp_path):
-    """Only their rows are lost."""
+    """Invalid UTF-8 costs only the rows that contain it."""
     (tmp_path / "rows.csv").write_bytes(flowers(quoted="é{}").encode().replace("é1".encode(), b"\xe9"))
     words = r"rows.csv, row 1: column 'id' holds b'\\xe9', which is not UTF-8 text"
     with pytest.raises(InputError, match=words):
@@ -434,7 +434,7 @@ ODD = {
 
 
 def test_columns_of_odd_types(tmp_path):
-    """They may occur among the features, and are kept as far as the output supports them."""
+    """Such columns may occur among the features, and are kept as far as the output supports them."""
     table = TABLE[:10].set_column(1, "f0", pa.array([None, *ROWS[1:10, 0].tolist()]))
     for name, column in ODD.items():
         table = table.append_column(name, column)
@@ -665,7 +665,7 @@ def test_an_input_is_never_overwritten(inputs, tmp_path):
 
 
 def test_kept_columns_of_several_files(tmp_path):
-    """They have the first file's types, or are refused."""
+    """Kept columns have the first file's types, or are refused."""
     pq.write_table(TABLE.set_column(0, "id", pa.array(range(500), pa.int64())), tmp_path / "a.parquet")
     pq.write_table(TABLE.set_column(0, "id", pa.array(range(500), pa.int16())), tmp_path / "b.parquet")
     pq.write_table(TABLE.set_column(0, "id", pa.array(["x"] * 500)), tmp_path / "c.parquet")
@@ -791,7 +791,7 @@ def test_memory_does_not_depend_on_the_size(tmp_path):
         )
         found = in_a_process(tmp_path, program, MODEL, tmp_path / "rows.parquet", tmp_path / "answers.csv")
         peaks.append(int(found.stdout))
-    assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; the larger group has 48,000 more
+    assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; the larger group's data take 48,000 more
     assert pd.read_csv(tmp_path / "answers.csv").shape == (500_000, 1)
 
 

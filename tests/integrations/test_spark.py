@@ -184,7 +184,7 @@ def test_udf(spark, frame):
 
 
 def test_transformer(spark, frame, tmp_path):
-    """It works in a pipeline, after a vector assembler, and is saved and loaded with it."""
+    """The transformer works in a pipeline, after a vector assembler, and is saved and loaded with it."""
     from pyspark.ml import PipelineModel
     from pyspark.ml.feature import VectorAssembler
 

@@ -122,7 +122,7 @@ OF_BUILDING = ("mode", "tolerance", "labels", "max_bytes")
 
 @pytest.mark.parametrize(("source", "rows", "options"), SOURCES.values(), ids=SOURCES)
 def test_building_a_plan_again_gives_the_same_bytes(source: Any, rows: Any, options: dict[str, Any]) -> None:
-    """Before, a search tries other plans, with other centers and degrees."""
+    """The search first tries other plans, with other centers and degrees."""
     fast = approxsvm.compile(source, rows, **options)
     plan = Plan.from_json(fast.plan.to_json())
     kept = {name: value for name, value in options.items() if name in OF_BUILDING}

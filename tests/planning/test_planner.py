@@ -256,7 +256,7 @@ def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
 
 
 def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are tried as long as they are better, and only degrees that could beat the best if they left few rows."""
+    """Degrees are tried as long as they are better, and only if they could beat the best by leaving few rows."""
     seen: list[tuple[int, int]] = []
     costs = {(1, 2): 2.0, (16, 2): 0.9, (64, 2): 0.5, (256, 2): 0.3, (256, 3): 0.25, (64, 3): 0.2, (64, 4): 0.15}
 
@@ -486,7 +486,7 @@ def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
 
 
 def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> None:
-    """It advances while expansions are certified, which takes nearly all the time."""
+    """Progress advances while expansions are certified, which takes nearly all the time."""
     svc, X = steep
     told: list[tuple[str, float]] = []
     approxsvm.compile(svc, X, effort="low", progress=lambda step, share: told.append((step, share)))

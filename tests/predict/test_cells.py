@@ -154,7 +154,7 @@ CATEGORIES: tuple[tuple[list[Any], str], ...] = (
 @pytest.mark.parametrize(("categories", "refused"), CATEGORIES, ids=repr)
 @pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder], ids=lambda kind: kind.__name__)
 def test_explicit_categories_that_are_not_numbers(encoder: Any, categories: list[Any], refused: str) -> None:
-    """They match the same values as in the source, or the model is rejected."""
+    """Such categories match the same values as in the source, or the model is rejected."""
     options = {
         OneHotEncoder: {"handle_unknown": "ignore"},
         OrdinalEncoder: {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -2},

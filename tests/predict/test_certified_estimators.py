@@ -49,7 +49,7 @@ def test_rows_per_stage_count_every_row_once(svc):
 
 
 def test_tolerances(svc):
-    """Bounds satisfy them; by default, a regression's tolerance is a thousandth of its range."""
+    """Bounds are within the tolerance; by default, a regression's tolerance is a thousandth of its range."""
     model, X, _ = svc
     svr = SVR(gamma=0.05, C=3.0).fit(X[:150], X[:150, 0] * X[:150, 1])
     for source in (svr, model):

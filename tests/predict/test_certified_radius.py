@@ -76,7 +76,7 @@ def test_no_row_within_the_radius_has_another_label(name, mode):
 
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 300.0])
 def test_the_bound_is_attained(gamma):
-    """It is attained halfway between two vectors of opposite sign, where both Gaussians are steepest."""
+    """The bound is attained halfway between two vectors of opposite sign, where both Gaussians are steepest."""
     vectors = np.array([[-1.0, 0.0], [1.0, 0.0]]) / np.sqrt(2.0 * gamma)
     margin = 1e-4
     model = approxsvm.KernelModel(

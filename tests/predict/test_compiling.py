@@ -221,6 +221,6 @@ def test_what_cannot_be_done_says_so():
     ],
 )
 def test_compiled_models_are_not_compiled_again(around):
-    """Their `fit` ignores weights, as in FrozenEstimator; `compile` of a wrapper around them asks for the source."""
+    """The `fit` method ignores weights, as in FrozenEstimator; `compile` of a wrapper asks for the source."""
     with pytest.raises(UnsupportedModelError, match=r"is already compiled.*around the source"):
         approxsvm.compile(around(approxsvm.compile(SVC().fit(X, Y), mode="exact")))

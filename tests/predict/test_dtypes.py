@@ -287,7 +287,7 @@ def test_float16_beside_integers_of_16_bits_is_float32() -> None:
 
 
 def test_an_estimator_that_makes_an_array_of_a_frame_first() -> None:
-    """Its inner estimators get the columns in their common dtype."""
+    """Inner estimators then get the columns in their common dtype."""
     columns = ColumnTransformer([("scale", StandardScaler(), [0]), ("keep", "passthrough", [1, 2])])
     some = np.where(np.arange(len(LABELS)) % 7, LABELS, -1)
     source = SelfTrainingClassifier(make_pipeline(columns, LogisticRegression())).fit(TRAIN, some)

@@ -112,7 +112,7 @@ def test_broken_csr_matrices_do_not_crash():
 
 
 def test_columns_never_seen_count_in_the_norm_only(target):
-    """This is LIBSVM's rule for indices that occur in no support vector."""
+    """LIBSVM has the same rule for indices that occur in no support vector."""
     model = random_model(1, n_features=5)
     wider = replace(model, support_vectors=np.pad(model.support_vectors, ((0, 0), (0, 1))))
     X = np.hstack([rows(0, 20, 5), rows(1, 20, 1)])
@@ -267,7 +267,7 @@ def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
 
 
 def test_skops_asks_for_the_artifact_and_the_estimator(fitted):
-    """This is described in docs/howto/mlflow.md; the compilation record, which contains many types, is omitted."""
+    """Only two types need trust (docs/howto/mlflow.md): the compilation record, with its many types, is omitted."""
     skops = pytest.importorskip("skops.io")
     X, _, _, fast = fitted
     content = skops.dumps(fast)
@@ -278,7 +278,7 @@ def test_skops_asks_for_the_artifact_and_the_estimator(fitted):
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
 def test_scores_of_constant_outlier_detectors(kernel):
-    """With an RBF kernel and gamma=0, they were once 0, unlike the source's."""
+    """With an RBF kernel and gamma=0, scores were once 0, unlike the source's."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     source = OneClassSVM(kernel=kernel, gamma=0.0, coef0=1.0).fit(X)
     fast = approxsvm.compile(source)

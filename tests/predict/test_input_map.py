@@ -97,7 +97,7 @@ def test_errors_are_never_exceeded(seed):
 
 
 def test_long_sums_are_off_by_units_in_the_last_place():
-    """This holds if they are summed exactly; otherwise, errors are within their bound, which is not far too large."""
+    """Exact sums are off by units in the last place; others are within their bound, which is not far too large."""
     rng = np.random.default_rng(0)
     rows = 1e6 + rng.normal(size=(3, 200))
     map_ = InputMap.identity(200).then_op(Projection.about(0.0, rng.normal(size=(200, 3))))

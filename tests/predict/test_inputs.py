@@ -138,7 +138,7 @@ FRAME = pd.DataFrame(NUMBERS, columns=list("abcdef"))
 
 
 def test_our_own_calls_miss_no_names():
-    """There is no warning about names that only the compiled model dropped."""
+    """No warning is issued about names that only the compiled model dropped."""
     for source in (
         SVC().fit(FRAME, Y),
         make_pipeline(StandardScaler(), SVC()).fit(FRAME, np.arange(100) % 3),
@@ -206,7 +206,7 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
 
 @pytest.mark.parametrize("task", ["two classes", "pipeline", "quadratic", "ensemble"])
 def test_a_place_is_that_in_all_rows(compiled, task):
-    """This includes rows that are converted and mapped in chunks."""
+    """Row numbers are also correct for rows that are converted and mapped in chunks."""
     _, fast = compiled[task]
     X = np.zeros((40_000, N_FEATURES), np.float32 if task == "pipeline" else np.float16)
     X[35_000, 4] = np.nan

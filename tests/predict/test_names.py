@@ -124,7 +124,7 @@ def test_rows_of_frames_whose_columns_stand_in_another_order() -> None:
 
 
 def test_a_list_of_rows_with_names_is_refused() -> None:
-    """It would be read by position, as in scikit-learn."""
+    """Such a list would be read by position, as in scikit-learn."""
     for name in ("matched by the source", "in order"):
         _, frame, fast = fitted(name)
         reordered = frame[frame.columns[::-1]]

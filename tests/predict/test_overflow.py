@@ -113,7 +113,7 @@ DENSE = ("machine", "landmarks, scaled", "long landmarks", "Gaussian process")  
 @pytest.mark.parametrize("mode", ["certified", "exact"])
 @pytest.mark.parametrize("name", DISTANCES)
 def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
-    """They are answered as by the source, or rejected; rows of ordinary size are answered."""
+    """Such rows are answered as by the source, or rejected; rows of ordinary size are answered."""
     source = DISTANCES[name].fit(X, THREE if "classes" in name else TWO)
     fast, n_answered = approxsvm.compile(source, mode=mode), 0
     rows = np.concatenate([far_rows()[::3], [[1.7e308] * 4, [-1.7e308, 0, 0, 1.7e308], [0, 0, 1e307, 0], X[0]]])

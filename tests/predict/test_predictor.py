@@ -101,7 +101,7 @@ def test_scores_and_probabilities_that_a_model_lacks():
 
 
 def test_predictors_can_be_pickled():
-    """This happens when it is sent to another process; the copy has the same artifact and number of threads."""
+    """A predictor sent to another process is pickled; the copy has the same artifact and number of threads."""
     predictor = approxsvm.Predictor(GOLDEN / "iris_classes.asvm", n_jobs=2)
     copy = pickle.loads(pickle.dumps(predictor))
     assert copy.artifact == predictor.artifact

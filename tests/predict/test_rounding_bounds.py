@@ -160,7 +160,7 @@ def pairs(vectors: Rows, gamma: float, margin: float, n_labels: int) -> KernelMo
     intercept = np.ones(n_labels * (n_labels - 1) // 2)
     intercept[0] = margin
     coef = signs * np.tile(rng.uniform(0.5, 1.0, n).astype(np.float32), n_labels)
-    # A thousandth differs, so that functions have gradients.
+    # Half of the coefficients differ slightly, so that functions have gradients.
     coef[:, ::2] *= 1.0 + 2.0**-40
     labels, counts = np.arange(n_labels), np.full(n_labels, n)
     return KernelModel("classification", np.tile(vectors, (n_labels, 1)), coef, intercept, gamma, labels, counts)

@@ -139,7 +139,7 @@ def exact_piece(pieces, i, x):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_piecewise_polynomials_hold_their_errors(seed):
-    """They follow a projection, whose errors are large here: any row within them may be the exact one."""
+    """A preceding projection has large errors: any row within them may be the exact one."""
     rng = np.random.default_rng(seed)
     degree, n_edges = int(rng.integers(0, 6)), int(rng.integers(0, 9))
     edges = np.unique(rng.normal(size=n_edges).round(int(rng.integers(1, 6))))

@@ -304,7 +304,7 @@ def test_what_may_be_missing_or_unknown_is_refused(value):
     ids=["ignore", "error", "codes"],
 )
 def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder, missing):
-    """This occurs in pipelines for Titanic passengers, whose class is a number."""
+    """Pipelines for Titanic passengers do this, because their class is a number."""
     rng = np.random.default_rng(0)
 
     def passengers(n_rows, has_gaps=False):

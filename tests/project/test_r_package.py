@@ -107,7 +107,7 @@ def test_the_sources_are_complete(package: Path) -> None:
 
 @pytest.mark.native
 def test_the_configuration_chooses_instruction_sets(package: Path, tmp_path: Path) -> None:
-    """It does so by the compiler's predefined macros; a stand-in for R names a compiler."""
+    """Instruction sets depend on the compiler's predefined macros; a stand-in for R names a compiler."""
     work = tmp_path / "approxsvm"
     shutil.copytree(package, work)
     (tmp_path / "bin").mkdir()

@@ -94,7 +94,7 @@ def test_the_header_of_a_release(tmp_path: Path) -> None:
 @pytest.mark.native
 @pytest.mark.slow
 def test_the_recipe_for_conan(tmp_path: Path) -> None:
-    """Its program is built against the package in a separate cache."""
+    """The recipe's program is built against the package in a separate cache."""
     conan = shutil.which("conan")
     if conan is None or shutil.which("cmake") is None:
         pytest.skip("conan or cmake is not installed")
@@ -135,7 +135,7 @@ int main() { setup(); try { for (;;) loop(); } catch (int) {} }
 
 @pytest.mark.native
 def test_the_library_for_arduino(library: Path, tmp_path: Path) -> None:
-    """Its example runs on a board simulated by a few lines of C++."""
+    """The library's example runs on a board simulated by a few lines of C++."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler here")

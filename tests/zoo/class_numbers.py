@@ -100,7 +100,7 @@ def as_decision_function(model: Any, values: Ball) -> Ball:
 
 
 def known(found: Any) -> Ball:
-    """Return a ball, with its static type."""
+    """Return a ball after checking its type."""
     assert isinstance(found, Ball)
     return found
 

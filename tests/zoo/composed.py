@@ -50,7 +50,7 @@ _MAY_BE_ANSWERED = (
     r"operation .mul. not supported"
 )
 _AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that receive column names unchanged
-# Differences that are no faults for a composed source, because no answer is guaranteed.
+# Differences that are not faults for a composed source, because no answer is guaranteed.
 _NO_PROMISE = re.compile(r"(?:^|: )(?:refused|other methods): (.*)", re.DOTALL)
 Say = Callable[[str], None]
 
@@ -89,7 +89,7 @@ class Attempt:
     index: int  # its number, as for --number
     source: str
     form: str = ""  # of the training rows
-    changes: tuple[str, ...] = ()  # made after it was fitted
+    changes: tuple[str, ...] = ()  # changes made after fitting
     judged: Judged = field(default_factory=lambda: Judged("not fitted"))
     script: str = ""  # Python code that reproduces the first fault
 

@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Return rows between which the source's label changes, found by bisection, and rows one rounding unit away."""
+    """Return rows between which the source's label changes, found by bisection, and rows one ulp away."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []

@@ -260,11 +260,11 @@ def as_float32(table: Table) -> Table:
 
 
 def with_nulls(specimen: Specimen, table: Table, *, are_none: bool = False) -> Table:
-    """Return the rows with the source's own missing value, or None, in string columns: most interfaces have one."""
+    """Return the rows with missing strings replaced by the source's own missing value, or by None."""
     values, kinds, has_nulls = table.values.copy(), list(table.kinds), False
     for j, known in specimen.artifact.texts.items():
         missing = pd.isna(values[:, j])
         if j not in table.numeric and missing.any():
             values[missing, j] = None if are_none or known.null == NONE else np.nan
-            kinds[j], has_nulls = "text", True  # other columns have a missing value of their own
+            kinds[j], has_nulls = "text", True  # other kinds have their own missing value
     return replace(table, values=values, kinds=tuple(kinds)) if has_nulls else table

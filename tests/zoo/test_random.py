@@ -122,7 +122,7 @@ def test_tampering_reaches_what_is_inside() -> None:
 
 
 def test_numbers_get_types_of_numpy() -> None:
-    """Every width is drawn, and no number changes."""
+    """Every width is drawn, and no value changes."""
     drawn = [Draw(seed).typed(number) for seed in range(400) for number in (100, -1)]
     assert {np.dtype(code).type for code in "bhiqBHIQefdg"} <= {type(number) for number in drawn}
     assert set(drawn) == {100, -1}

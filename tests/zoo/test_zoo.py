@@ -16,7 +16,7 @@ from zoo.workers import prepare
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
-)  # scikit-learn warns of deprecated classes and failed convergence
+)  # scikit-learn warns about deprecated classes and failed convergence
 
 
 SEED = 0
