@@ -59,7 +59,7 @@ def regressor(mode: Any = "certified") -> Artifact:
 
 
 def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
-    """Return a polynomial model with three features, two labels and, in modes that have one, a form."""
+    """Return a model with three features, two labels and, in some modes, a form."""
     model = replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), degree=degree, coef0=0.5)
     if mode == "approximate":
         return compile_model(model, mode=mode).artifact
@@ -134,7 +134,7 @@ def number(section: str, position: int, code: str, value: float) -> Change:
 
 
 def content(changes: dict[str, bytes | None]) -> Change:
-    """Return a change that sets or removes (None) sections' contents and lays them out as the format requires."""
+    """Return a change that sets or removes (None) sections, laid out as the format requires."""
 
     def change(data: bytearray) -> None:
         parts: dict[str, bytes | None] = {

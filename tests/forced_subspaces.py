@@ -1,4 +1,4 @@
-"""Artifacts with stages that use given numbers of coordinates, even if these are not worthwhile."""
+"""Artifacts with stages that use given numbers of coordinates, even if not worthwhile."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 With semihosting, programs access the files in the folder where qemu was started. No qemu board has both a Cortex-M0+
 and enough memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which supports all its instructions.
-RISC-V, with or without a floating-point unit, uses qemu's virt board; picolibc provides the startup code and C library.
+RISC-V, with or without an FPU, uses qemu's virt board; picolibc provides startup code and C library.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Board:
     """A processor, and the emulated machine that runs its code."""
 
     name: str
-    prefix: str  # of the names of the compiler and its tools
+    prefix: str  # of tool names
     flags: tuple[str, ...]  # for the processor
-    hosted: tuple[str, ...]  # linked to programs that use the C library
+    hosted: tuple[str, ...]  # for linking with the C library
     emulator: tuple[str, ...]
 
     @property

@@ -36,7 +36,7 @@ constexpr bool on(int n) {
     state.reached[n] = 1;
     return state.active == n;
 }
-// Returns the value, a scalar, record or pointer, or its zero if place n is disabled.
+// Returns the value, or zero of its type if place n is disabled.
 template <class Term>
 constexpr Term nothing(int n, Term value) {
     return on(n) ? Term{} : value;

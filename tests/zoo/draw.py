@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
-_TYPED = 0.15  # fraction of the numbers that are converted to a NumPy type
+_TYPED = 0.15  # fraction of numbers converted to a NumPy type
 
 
 class Draw:
@@ -30,7 +30,7 @@ class Draw:
         return int(self.rng.integers(low, high + 1))
 
     def power(self, low: float, high: float) -> float:
-        """Return a number between low and high, log-uniformly distributed."""
+        """Return a log-uniform number between low and high."""
         return float(10.0 ** self.rng.uniform(low, high))
 
     def typed(self, value: Any) -> Any:
