@@ -42,6 +42,6 @@ class Draw:
         return value if value < 0 and code.isupper() else np.dtype(code).type(value)
 
     def some(self, things: Sequence[T], least: int = 0) -> list[T]:
-        """Return some of the things, in random order."""
+        """Return some things, in random order."""
         count = self.whole(min(least, len(things)), len(things))
         return [things[int(k)] for k in self.rng.permutation(len(things))[:count]]
