@@ -32,25 +32,25 @@ Change = Callable[[bytearray], Any]
 
 
 def compiled(model: KernelModel, mode: Any = "certified", *, degree: int = 2, n_centers: int = 1) -> Artifact:
-    """An artifact with this expansion, even if it does not pay."""
+    """Return an artifact with this expansion, even if it is not worthwhile."""
     rows = np.random.default_rng(0).normal(size=(200, model.n_features))
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": degree, "n_centers": n_centers, "X": rows}
     return compile_model(model, mode=mode, **forced).artifact
 
 
 def classifier(mode: Any = "certified", *, degree: int = 2, n_centers: int = 1, **changes: Any) -> Artifact:
-    """Three features with names and labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
+    """Return a model with three named features, labels 1 and -1; gamma 0.6 gives input_scale 1, 2 gamma / 1^2 = 1.2."""
     arguments: dict[str, Any] = {"n_features": 3, "n_sv": 6, "gamma": 0.6, "feature_names": ("länge", "b", "")}
     return compiled(random_model(5, **(arguments | changes)), mode, degree=degree, n_centers=n_centers)
 
 
 def many_centers(mode: Any = "certified") -> Artifact:
-    """Twenty centers in four or five groups."""
+    """Return a model with 20 centers in four or five groups."""
     return classifier(mode, n_centers=20)
 
 
 def deep(mode: Any = "certified") -> Artifact:
-    """One center, degree 4."""
+    """Return a model with one center and degree 4."""
     return classifier(mode, degree=4)
 
 
@@ -59,7 +59,7 @@ def regressor(mode: Any = "certified") -> Artifact:
 
 
 def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
-    """Three features, two labels; a form in modes that have one."""
+    """Return a model with three features, two labels and, in some modes, a form."""
     model = replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), degree=degree, coef0=0.5)
     if mode == "approximate":
         return compile_model(model, mode=mode).artifact
@@ -73,7 +73,7 @@ def sigmoid() -> Artifact:
 
 
 def cosine_model() -> CosineModel:
-    """Four cosines of three features, two labels."""
+    """Return a model with four cosines of three features, and two labels."""
     rng = np.random.default_rng(5)
     return CosineModel(
         "classification",
@@ -91,7 +91,7 @@ def cosines() -> Artifact:
 
 
 def cosines_of_classes() -> Artifact:
-    """A function for each of four labels."""
+    """Return a model with one function for each of four labels."""
     rng = np.random.default_rng(6)
     several = {"coef": rng.normal(size=(4, 4)), "intercept": np.ones(4), "value_error": np.zeros(4)}
     outputs = Outputs(label_rule="scores", decision_shape="each")
@@ -113,7 +113,7 @@ def resealed(data: bytes | bytearray) -> bytes:
 
 
 def with_header(data: bytes, **numbers: Any) -> bytes:
-    """The artifact with other numbers in its header."""
+    """Return the artifact with other numbers in its header."""
     codes = {name: f"<{n}{code}" for name, code, n in _native.schema()["records"]["header"]}
     content_of = bytearray(data)
     for name, value in numbers.items():
@@ -122,7 +122,7 @@ def with_header(data: bytes, **numbers: Any) -> bytes:
 
 
 def entries(data: bytes | bytearray) -> dict[str, tuple[int, int]]:
-    """The start and size of each section."""
+    """Return the start and size of each section."""
     names = {identifier: name for name, identifier in SECTION_IDS.items()}
     table = data[192 : 192 + 24 * struct.unpack_from("<I", data, N_SECTIONS)[0]]
     return {names[identifier]: (offset, size) for identifier, _, offset, size in struct.iter_unpack("<IIQQ", table)}
@@ -134,7 +134,7 @@ def number(section: str, position: int, code: str, value: float) -> Change:
 
 
 def content(changes: dict[str, bytes | None]) -> Change:
-    """The artifact with new contents for some sections, None to remove one, laid out according to the format."""
+    """Return a change that sets or removes (None) sections, laid out as the format requires."""
 
     def change(data: bytearray) -> None:
         parts: dict[str, bytes | None] = {
@@ -159,7 +159,7 @@ def changed(change: Change, artifact: Artifact | None = None) -> bytes:
     return sealed(data)
 
 
-# The wrong number, its section, and the value expected.
+# The invalid number, its section, and the expected value.
 REFUSAL = re.compile(
     r".+ (is|has) \S+.*, expected \S+.*"
     r"|.*section \w+ is (found in|missing from) a \w+ artifact of mode \w+ and kernel \w+"
@@ -167,7 +167,7 @@ REFUSAL = re.compile(
 
 
 def refused(data: bytes, *parts: str) -> None:
-    """The reader refuses the bytes, with a message that contains these parts."""
+    """Assert that the reader rejects the bytes with a message that contains these parts."""
     with pytest.raises(ArtifactError) as refusal:
         Artifact(data)
     message = str(refusal.value)

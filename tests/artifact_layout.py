@@ -1,4 +1,4 @@
-"""The position and the allowed values of each number of an artifact: a second reading of models/FORMAT.md."""
+"""The position and allowed values of each number in an artifact: a second implementation of models/FORMAT.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULE, KIND = (ENUMERATIONS[name] for name in ("label_rule", "probability"))
 
 
 class Rule(NamedTuple):
-    """Allowed values of a number: from `low` to `high`, if `also` holds; or NaN."""
+    """Allowed values of a number: from `low` to `high` if `also` holds, and NaN if `nan` is set."""
 
     low: float
     high: float
@@ -51,13 +51,13 @@ def powers_of_two(low: float, high: float) -> Rule:
 FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0, INF), within(INF), below(2)
 ANY = Rule(-INF, INF, nan=True)
 NOTHING = Rule(0, 0, lambda x: False)  # only the current value
-# Infinity means that a feature stays unchanged; nothing else exceeds 1e300,
+# Infinity means that a feature stays unchanged; no other value exceeds 1e300.
 PARAMETER = Rule(-1e300, 1e300)
-# Infinity means the input, NaN that a row is refused.
+# Infinity means the input itself, and NaN that the row is rejected.
 OR_REFUSED = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF, nan=True)
 
-# Rules for numbers of records. By default a double is finite and at least 0, an enumeration has one of its numbers,
-# `reserved` is 0, and any other integer is free.
+# Rules for numbers in records. By default, a double is finite and at least 0, an enumeration has one of its values,
+# `reserved` is 0, and any other integer is unrestricted.
 RULES = {
     "header": {
         "magic": equal(LIMITS["magic_number"]),
@@ -101,16 +101,16 @@ HEADER_STRUCT = record("header")
 
 class Number(NamedTuple):
     section: str  # "" for the header and the section table
-    name: str  # in messages, a regular expression
-    at: int  # in the file
-    code: str  # struct's
+    name: str  # as in messages; a regular expression
+    at: int  # offset in the file
+    code: str  # format character of struct
     value: Any
     rule: Rule
     outer: tuple[tuple[int, int], ...]  # start and size of the artifacts that contain this one
 
 
 class Layout:
-    """All sections of an artifact, or of one inside another."""
+    """All sections of an artifact, or of one contained in another."""
 
     def __init__(self, data: bytes, start: int = 0, outer: tuple[tuple[int, int], ...] = (), inside: str = "") -> None:
         self.data, self.at, self.outer = data, start, outer
@@ -165,7 +165,7 @@ class Layout:
     # --- reading numbers
 
     def take(self, code: str, n: int, name: str, rule: Rule = ANY) -> tuple[Any, ...]:
-        """Read n numbers; the first, one in the middle and the last are listed."""
+        """Read n numbers; list the first, one in the middle and the last."""
         values = struct.unpack_from(f"<{n}{code}", self.data, self.at)
         width = struct.calcsize(code)
         for k in sorted({0, n // 2, n - 1}) if n and not code.endswith("s") else ():
@@ -182,7 +182,7 @@ class Layout:
         self.take("B", -(self.at - start) % unit, "padding byte", equal(0))
 
     def record(self, tag: str, of: str = "", also: str = "", **rules: Rule) -> Any:
-        """Read the numbers of a record; messages call them `name of` or `also`."""
+        """Read a record's numbers; messages call them `name of` or `also`."""
         found = SimpleNamespace()
         for name, code, n in SCHEMA["records"][tag]:
             numbers = ENUMERATIONS.get({"kind": "op_kind"}.get(name, name))
@@ -196,7 +196,7 @@ class Layout:
         return found
 
     def records(self, tag: str, n: int) -> None:
-        """Read n records; the numbers of the first and the last are listed."""
+        """Read n records; list the numbers of the first and last."""
         for k in range(n):
             n_before = len(self.numbers)
             self.record(tag)
@@ -204,7 +204,7 @@ class Layout:
                 del self.numbers[n_before:]
 
     def utf8(self) -> None:
-        self.rest("B", "byte", below(255))  # 255 is part of no text; any other byte may be part of one
+        self.rest("B", "byte", below(255))  # UTF-8 never contains 255; any other byte may occur
 
     def texts(self, n: int) -> None:
         self.take("I", n, "size of text", below(self.end - self.at))
@@ -226,7 +226,7 @@ class Layout:
         return int(self.sections["dual_coef"][1] // 8 // n_rows)
 
     def may_have(self, name: str) -> bool:
-        """Whether the artifact may have a section that it lacks."""
+        """Return whether the artifact may have a section that it lacks."""
         h, mode = self.h, list(ENUMERATIONS["mode"])[self.h.mode]
         is_gaussian, one = h.kernel == 0 and h.gamma > 0, h.n_decisions == 1
         return {
@@ -425,7 +425,7 @@ class Layout:
             self.record("checked_column", column=below(n_raw))
 
     def op(self, width: int) -> int:
-        """Read an op on a row of some features; return their number after it."""
+        """Read an op on a row with `width` features; return the number of features after it."""
         kind, parts, _, n, m = struct.unpack_from("<IIIIQ", self.data, self.at)
         name = list(ENUMERATIONS["op_kind"])[kind]
         pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)

@@ -1,4 +1,4 @@
-"""Random models with adversarial rows, and the oracle for every answer: bounds hold, promised labels are right."""
+"""Random models with adversarial rows, checked against the oracle: bounds hold, and guaranteed labels are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from approxsvm.runtime.evaluator import LABELS, STAGES
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")
 N_UNSEEN = 3
-# 2 gamma ||z - center||^2 at ends of cells, where factors vanish, and between.
+# Values of 2 gamma ||z - center||^2 at cell boundaries, where factors vanish, and in between.
 TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
 VECTORS = ("normal", "sparse", "integers", "zeros", "duplicates", "pairs")
 COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
@@ -30,7 +30,7 @@ COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
 
 @dataclass
 class Tally:
-    """Number of answers checked, and the worst error / bound of each target, degree and stage."""
+    """The number of checked answers, and the largest ratio error / bound for each target, degree and stage."""
 
     n_answers: int = 0
     worst: dict[tuple[str, int, str], float] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Tally:
 
 
 def truth_of(model: KernelModel, X: Any) -> Ball:
-    """The value of a model with one function at each row, with the oracle's slack."""
+    """Return a single-function model's value at each row, with the oracle's slack."""
     return Ball(*oracle.decision_values(model, X))[:, 0]
 
 
@@ -59,7 +59,7 @@ def sum_moduli(model: KernelModel) -> float:
 def judge(
     model: KernelModel, artifact: Artifact, target: str, answers: Any, truth: Ball, tally: Tally, what: str = ""
 ) -> None:
-    """The bound holds, a row that a stage settled has its sign, and every promised label is right."""
+    """Assert that bounds hold, that settled rows have the right sign, and that every guaranteed label is correct."""
     (values, bounds, stages), exact, slack = answers, truth.mid, truth.rad
     error = np.abs(values - exact)
     broken = ~(error <= bounds + slack)
@@ -84,7 +84,7 @@ def judge(
 
 
 def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, arguments: Any, exact: Any) -> None:
-    """Labels alone, which cheaper stages may settle: right wherever they are promised."""
+    """Assert that labels requested alone, which cheaper stages may settle, are correct wherever guaranteed."""
     if model.task == "regression" or artifact.mode == "approximate":
         return
     promised = np.abs(exact) > 1e-10 * sum_moduli(model) + 2.0**-1000
@@ -92,7 +92,7 @@ def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, argument
 
 
 def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) -> Tally:
-    """Rows as float64, float32 and CSR with unknown columns; in large and small calls."""
+    """Check rows as float64, float32, and CSR with unknown columns, in large and small calls."""
     rng = np.random.default_rng([seed, 2])
     with np.errstate(over="ignore"):
         narrow = X.astype(np.float32)
@@ -122,7 +122,7 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
 
 
 def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
-    """The same artifact, but rows are routed to arbitrary centers."""
+    """Return the artifact changed so that rows are routed to arbitrary centers."""
     rng = np.random.default_rng([seed, 3])
     router = bytearray(artifact.section("router"))
     n_groups, n_panels = struct.unpack_from("<2I", router)
@@ -136,11 +136,12 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
     return Artifact(changed(content({"router": bytes(router)}), artifact))
 
 
-# --- models and rows at random ---------------------------------------------------------------------------------------
+# --- random models and rows
+# --------------------------------------------------------------------------------------------
 
 
 def worst_directions(model: KernelModel, center: Any) -> list[Any]:
-    """Unit vectors from a center along which the parts of degree 2 to 4 are largest."""
+    """Return unit vectors from a center along which the terms of degrees 2 to 4 are largest."""
     if model.n_sv == 0 or model.n_features > 500:
         return [np.eye(model.n_features)[0], np.full(model.n_features, model.n_features**-0.5)]
     with np.errstate(all="ignore"):
@@ -163,7 +164,7 @@ def adversarial_rows(model: KernelModel, artifact: Artifact, seed: int) -> Any:
         directions = [*worst_directions(model, center)[:4], rng.normal(size=d) / np.sqrt(d)]
         radii = np.sqrt(np.array(TIGHT_S) / (2 * model.gamma))
         rows.append(np.array([center + sign * r * v for v in directions for r in radii for sign in (1, -1)]))
-        if len(varying):  # the same on the slice of the center, and slightly off it
+        if len(varying):  # the same rows on the center's slice, and slightly off it
             on_slice = np.tile(center, (len(rows[-1]), 1))
             on_slice[:, varying] = rows[-1][:, varying]
             off = 10.0 ** rng.uniform(-14, 0, (len(on_slice), 1)) / np.sqrt(2 * model.gamma)
@@ -188,9 +189,9 @@ def random_attack(
     balanced: bool,
     precise: bool,
 ) -> Tally:
-    """A model of any kind, and adversarial rows; `precise` requests the last digits, so that late stages answer.
+    """Check a random model on adversarial rows; `precise` requests the last digits, so that late stages answer.
 
-    Each category adds a feature, and slices of the space.
+    Each category adds a feature, and splits the space into slices.
     """
     rng = np.random.default_rng(seed)
     coef = awkward_coefficients(rng, n_sv, coefficients)

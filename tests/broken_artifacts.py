@@ -1,4 +1,4 @@
-"""Broken artifacts, derived from the rules of artifact/schema.inc: every number of every section beyond its range."""
+"""Broken artifacts, derived from the rules of artifact/schema.inc: every number in every section out of range."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ from approxsvm.ir.schema import record
 
 class Broken(NamedTuple):
     data: bytes
-    # The message of the refusal, a regular expression with a group for the number found; READ if the artifact is
-    # accepted; None if either is possible.
+    # Regular expression for the error message, with a group for the invalid number; READ if the artifact is accepted;
+    # None if either is possible.
     must: str | None
     found: Any = None  # the number
 
@@ -70,7 +70,7 @@ class Broken(NamedTuple):
 
 
 READ = "read"
-OF_LABELS = "label_dtype is"  # checked in Python alone
+OF_LABELS = "label_dtype is"  # checked only in Python
 
 # --- small artifacts of every kind, to be broken
 
@@ -84,7 +84,7 @@ def with_section(artifact: Artifact, name: str, data: bytes) -> Artifact:
 
 
 def maps() -> Iterator[bytes]:
-    """Each kind of op, for a row of three numbers."""
+    """Yield a map for each kind of op, for rows with three features."""
     three, ones, source = np.array([1.0, 2.0, 0.5]), np.ones(3), np.array([1, 0, 0])
     bends = Pieces(np.array([0.5, 1.5]), np.array([0.0, 0.5, 1.5]), np.array([[0.1, 1.0], [0.6, 0.5], [1.1, 0.2]]))
     looks_up = Steps.of([0.5, 1.5], [1.0, math.nan, INF], 2.0)
@@ -107,11 +107,11 @@ def maps() -> Iterator[bytes]:
 
 
 def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
-    """Six vectors of three numbers in every storage and with every kind of values, and the vectors."""
+    """Yield six vectors of three numbers packed with every storage and value kind, and the vectors themselves."""
     codes, reference = np.arange(18) % 3, np.array([0.5, 7.0, 5e-324])
     counts, columns = np.array([3, 0, 1, 2, 0, 3], np.uint8), np.array([0, 1, 2, 1, 0, 2, 0, 1, 2], np.uint8)
     for storage, kind in itertools.product(range(3), range(5)):
-        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # its codes take no bytes
+        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # its codes need no bytes
         has_codes, n_values = kind >= 2, 9 if storage else 18
         values = dictionary[codes[:n_values] % len(dictionary)]
         vectors = values.reshape(6, 3) if storage == 0 else np.tile(reference * (storage == 2), (6, 1))
@@ -126,7 +126,7 @@ def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
 
 
 def in_few_coordinates() -> Iterator[Artifact]:
-    """Section subspaces for two labels, for three, and with an expansion in place of the first sums."""
+    """Yield artifacts with section subspaces, for two labels, for three, and with an expansion for the first sums."""
     rows = np.random.default_rng(0).normal(size=(40, 4))
     yield in_subspaces(random_model(5, n_features=3, n_sv=5, gamma=0.6), (1, 2))
     yield in_subspaces(read_any(GOLDEN / "iris_classes.model"), (1, 2), X=rows)
@@ -134,14 +134,14 @@ def in_few_coordinates() -> Iterator[Artifact]:
 
 
 def speculating() -> Artifact:
-    """Three landmarks, whose numbers need padding."""
+    """Return an artifact with three landmarks, whose weights need padding."""
     classes = golden("iris_classes")
     weights = np.full((1 + classes.n_features + 3) * len(classes.labels), 0.5, "<f4")
     return with_section(classes, "speculation", struct.pack("<6I", 3, 0, 0, 5, 3, 0) + weights.tobytes())
 
 
 def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
-    """Each kind of probabilities, and thresholds; and the allowed shapes, label rules and probabilities."""
+    """Yield artifacts, outputs of each kind, and the allowed shapes, label rules and probabilities."""
     knots = IsotonicCalibrator(np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.25, 1.0]))
     calibration = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.5), knots, knots))
     three, two = golden("iris_classes"), classifier()
@@ -159,7 +159,7 @@ def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
 
 
 def ensembles() -> Iterator[tuple[Artifact, str]]:
-    """Weighted sums, means and votes, targets, functions of classes; and the allowed outputs."""
+    """Yield ensembles (weighted sums, means, votes, targets, class functions) and the allowed outputs."""
     mean = random_model(5, n_features=3, n_sv=4, task="regression")
     two = random_model(6, n_features=3, n_sv=4)
     other = random_model(7, n_features=3, n_sv=4, labels=np.array([1, 3]))
@@ -189,13 +189,13 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
 
 
 CATEGORIES = struct.pack("<2I8I4I", 2, 4, 0, 3, 0, 0, 2, 1, 1, 0, 1, 2, 4, 5) + "abéc".encode()
-# Invalid UTF-8: truncated, overlong, a surrogate, beyond the last character.
+# Invalid UTF-8: truncated, overlong, a surrogate, beyond the last code point.
 NO_UTF8 = (b"\xff", b"\xc3", b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80")
 
 
 @cache
 def bases() -> list[tuple[Artifact, frozenset[str], str]]:
-    """Artifacts, each with the sections to break, "" for the header and the section table, and its allowed outputs."""
+    """Return artifacts with the sections to break ("" for the header and section table) and the allowed outputs."""
     whole = [*map(classifier, MODES), many_centers("approximate"), deep("approximate"), regressor(), sigmoid()]
     whole += [cosines(), *map(polynomial, MODES), *map(golden, ("iris_classes", "iris_slices", "iris_ensemble"))]
     found = [(artifact, frozenset(("", *SECTIONS)) - {"outputs"}, "") for artifact in whole]
@@ -221,7 +221,7 @@ BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 
 def other_values(number: Number) -> set[Any]:
-    """Values next to a number's value and limits, and values that trip readers."""
+    """Return values next to a number's value and limits, and values on which readers may fail."""
     value, rule = number.value, number.rule
     near = {rule.low, rule.high, *(range(int(rule.high)) if rule.high < 16 else ())}
     if number.code == "q":
@@ -241,7 +241,7 @@ def other_values(number: Number) -> set[Any]:
 
 
 def with_number(data: bytes, number: Number, value: Any) -> bytes:
-    """The artifact with another number and correct checksums."""
+    """Return the artifact with another number and correct checksums."""
     broken = bytearray(data)
     struct.pack_into("<" + number.code, broken, number.at, value)
     all_of_it = [(0, len(data)), *number.outer]
@@ -250,7 +250,7 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
     return bytes(broken)
 
 
-# Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
+# Numbers that an error message shows differently: in other digits, as a sum, or as an unrelated number.
 SAID = {
     "magic": "magic is",
     "checksum": "checksum is",
@@ -262,11 +262,11 @@ SAID = {
 }
 
 
-# Real numbers that depend on others; all other real numbers may take any value that their rule allows.
+# Real numbers that depend on others; all other real numbers may have any value allowed by their rule.
 RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "value of weight"}
 RELATED |= {"label", "knot|number", "height|number", "density mark|number", "label of the threshold"}
 RELATED |= {"total of the weights|number", "weight|number"}
-# Rules of an artifact for the artifacts that it contains.
+# Sections of contained artifacts for which the containing artifact has rules.
 OF_OTHERS = ("", "center", "combination", "decisions", "labels", "outputs")
 
 
@@ -275,12 +275,12 @@ def broken_numbers(data: bytes, layout: Layout, names: frozenset[str]) -> Iterat
     listed = [number for number in layout.numbers if number.section in (nested if number.outer else names)]
     for before, number in zip([listed[0], *listed], listed, strict=False):
         values = other_values(number)
-        if before.name == number.name:  # numbers that must ascend or be distinct
+        if before.name == number.name:  # numbers that may have to ascend or be distinct
             values.add(before.value)
         for value in sorted(values, key=repr):
             must: str | None = SAID.get(number.name, rf"(?:{number.name})\b.* is (\S+), ")
             if number.name == "file_bytes" and not number.outer:
-                must = None  # the refusal begins with the size of the file
+                must = None  # the error message begins with the file size
             if number.rule.allows(value):
                 must = READ if number.code in "fd" and number.name not in RELATED and not number.outer else None
             yield Broken(with_number(data, number, value), must, value)
@@ -308,7 +308,7 @@ def broken_gaps(data: bytes, layout: Layout) -> Iterator[Broken]:
 
 
 def broken_enumerations(data: bytes, layout: Layout, names: frozenset[str], may_be: str) -> Iterator[Broken]:
-    """All combinations of the fields that determine how the rest is read."""
+    """Yield all combinations of the fields that determine how the rest is read."""
     for section, fields in (("outputs", ("decision_shape", "label_rule", "probability")), ("", ("mode", "kernel"))):
         numbers = [n for n in layout.numbers if (n.section, n.outer) == (section, ()) and n.name in fields]
         combinations = itertools.product(*(range(len(ENUMERATIONS[number.name])) for number in numbers))
@@ -320,7 +320,7 @@ def broken_enumerations(data: bytes, layout: Layout, names: frozenset[str], may_
             yield Broken(resealed(broken), READ if "".join(f"{value:x}" for value in values) in legal else "")
 
 
-# --- types of labels, by NumPy
+# --- label types, by NumPy name
 
 TYPE_NAMES = [f"{order}{kind}{n}" for order in "<>|=" for kind in "biufcSUOV" for n in (*range(5), 8, 16)]
 TYPE_NAMES += ["", "x", "i8", "|O", "a5", "M8[s]", "i8,i8", "(2,)i8", "(99999999,)U1", "<U", "<U-3", "<U300", "\xff"]
@@ -329,7 +329,7 @@ NUMBER_TYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4"
 
 
 def holds(name: str, label: Any) -> bool:
-    """Whether a type with this NumPy name holds a label exactly."""
+    """Return whether a type with this NumPy name can represent a label exactly."""
     order, kind = name[:1], name[1:]
     if isinstance(label, str):
         number = int(label) if label.isdigit() else 2**64
@@ -352,7 +352,7 @@ def broken_label_types() -> Iterator[Broken]:
             yield Broken(with_header(data, label_dtype=name.encode("latin-1")), must)
 
 
-# --- rules for several numbers, each of which is valid alone
+# --- rules for several numbers, each valid by itself
 
 
 def outputs(shape: str, rule: str, kind: str, *numbers: float) -> dict[str, bytes]:
@@ -377,16 +377,16 @@ def broken_relations() -> Iterator[Broken]:
         (beside, {"members": (LIMITS["max_n_members"] + 1) * one}, "number of members .* is 1025, expected 1 to 1024"),
     ):
         yield Broken(changed(content(contents), artifact), must)
-    # Members have other kinds of labels.
+    # Members have labels of other kinds.
     wrong = changed(content({"labels": struct.pack("<2d", 1.0, -1.0)}), targets)
     yield Broken(with_header(wrong, label_kind=2, label_dtype=b"<f8"), "member 0: label_kind .* is 1, expected 2")
     for degree, n_centers, n in itertools.product(range(1, 7), (1, 2**10, 2**20), (2**10, 2**11, 2**16, 2**20)):
         claims = {"degree": degree, "n_centers": n_centers, "n_features": n, "n_raw_features": n}
-        yield Broken(with_header(data, **claims), "section ")  # products wrap around in 32 or 64 bits
+        yield Broken(with_header(data, **claims), "section ")  # products overflow 32 or 64 bits
 
 
 def broken_files() -> Iterator[Broken]:
-    """Truncated at every byte, with a matching or old checksum; extended; changed with the old checksum."""
+    """Yield files truncated at every byte (with a correct or old checksum), extended, or changed (with the old one)."""
     data = classifier().data
     for n in range(len(data)):
         yield Broken(data[:n], "truncated|the file has 0 bytes")
@@ -401,7 +401,7 @@ def broken_files() -> Iterator[Broken]:
 
 
 def gamma_of_minus_zero() -> Broken:
-    """Minus zero is at least zero, but tables of bounds are looked up by bits that have no sign."""
+    """Return an artifact with gamma -0.0: it is at least 0, but bound tables are indexed by bits without a sign."""
     return Broken(with_header(classifier("approximate", gamma=0.0).data, gamma=-0.0), READ)
 
 

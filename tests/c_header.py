@@ -1,4 +1,4 @@
-"""Exported C headers in programs: rows in through one file, answers out through another."""
+"""Programs with exported C headers, which read rows from one file and write answers to another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILL = """m_{call}(row, {0}s);
         m_{bounds}(row, {0}_bounds);
         fwrite({0}s, sizeof {0}s, 1, answers);
         fwrite({0}_bounds, sizeof {0}_bounds, 1, answers);"""
-# Semihosting gives programs on an emulated board the same files.
+# With semihosting, programs on an emulated board access the same files.
 MAIN = """
 #include "m.h"
 #include <stdio.h>
@@ -57,12 +57,12 @@ int main(void) {
 class Answers:
     """A header's answers for rows."""
 
-    values: Any  # (n_rows, n_values), float32, as are bounds
+    values: Any  # (n_rows, n_values), float32, as are the bounds
     bounds: Any
-    predicted: Any  # positions, one column per target, or values of a regression
+    predicted: Any  # label indices, one column per target, or a regression's values
     if_certain: Any
     certain: Any
-    shares: Any  # (n_rows, n_labels), float32, as are their bounds; no columns without probabilities
+    shares: Any  # (n_rows, n_labels), float32, as are the bounds; no columns if there are no probabilities
     share_bounds: Any
 
 
@@ -75,10 +75,10 @@ class Program:
     n_values: int
     run: list[str]
     n_shares: int = 0
-    n_targets: int = 0  # 0 if a row has one label, not a list
+    n_targets: int = 0  # 0 if each row has a single label, not a list
 
     def answers(self, rows: Any) -> Answers:
-        """Answers to float32 rows."""
+        """Return the answers for float32 rows."""
         (self.folder / "rows.bin").write_bytes(np.ascontiguousarray(rows, np.float32).tobytes())
         subprocess.run(self.run, cwd=self.folder, check=True, timeout=300)
         n, m = (self.n_values,), (self.n_shares,)
@@ -132,7 +132,7 @@ def _n_targets(compiled: Any) -> int:
 
 
 def sizes(compiled: Any) -> tuple[int, int]:
-    """The number of values and of probabilities of a header."""
+    """Return the numbers of values and of probabilities computed by a header."""
     artifact = compiled.artifact
     has_shares = artifact.has_class_probabilities or isinstance(artifact.outputs.probability, DensityMarks)
     return 0 if artifact.averages else artifact.n_decisions, (len(artifact.labels) or 2) * has_shares

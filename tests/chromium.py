@@ -22,7 +22,7 @@ class Chromium:
         self._in, from_browser = os.pipe()
 
         def as_expected() -> None:
-            """The browser reads from descriptor 3 and writes to 4; neither may be in use."""
+            """Set up descriptors 3 (read by the browser) and 4 (written by it); neither may be in use."""
             reader, writer = os.dup(to_browser), os.dup(from_browser)
             reader, writer = (os.dup(end) if end in (3, 4) else end for end in (reader, writer))
             os.dup2(reader, 3)
@@ -97,8 +97,8 @@ class Chromium:
 
     @property
     def complaints(self) -> list[str]:
-        """Console messages, exceptions, and requests for anything but the page itself."""
-        self.ask("Runtime.evaluate", expression="0")  # earlier messages have arrived when the answer has
+        """Return console messages, exceptions, and requests for anything but the page itself."""
+        self.ask("Runtime.evaluate", expression="0")  # when this is answered, earlier messages have arrived
         found = []
         for event in self._events:
             if event["method"] in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
@@ -110,13 +110,13 @@ class Chromium:
         return found
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def screenshot(self, path: Path) -> bytes:
-        """The whole page as PNG."""
+        """Return the whole page as PNG."""
         size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         answer = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
@@ -125,7 +125,7 @@ class Chromium:
         return data
 
     def pdf(self, path: Path) -> bytes:
-        """The page as printed."""
+        """Return the page as printed, in PDF."""
         data = base64.b64decode(self.ask("Page.printToPDF", printBackground=True)["data"])
         path.write_bytes(data)
         return data

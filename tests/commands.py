@@ -1,4 +1,4 @@
-"""The commands' parameters, taken from click, and valid arguments for each command: for tests of all of them."""
+"""The commands' parameters, taken from click, and valid arguments for each command, for tests of all commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import GOLDEN
 
 from approxsvm.cli import main
 
-# Required arguments of each command, by parameter name; files are in the folder of `make_files`.
+# Required arguments of each command, by parameter name; files are in the folder filled by `make_files`.
 NEEDED: dict[str, dict[str, Any]] = {
     "demo": {},
     "sources": {},
@@ -28,12 +28,12 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 def parameters() -> list[tuple[str, click.Parameter]]:
-    """Every parameter of every command, with the command's name."""
+    """Return every parameter of every command, with the command's name."""
     return [(name, parameter) for name, command in main.commands.items() for parameter in command.params]
 
 
 def make_files(folder: Path) -> None:
-    """The files of `NEEDED` that commands read."""
+    """Write the files in `NEEDED` that commands read."""
     for name in ("m.model", "m.asvm"):
         shutil.copy(GOLDEN / name.replace("m.", "iris_centers."), folder / name)
     for name in ("rows.t", "rows.svm"):
@@ -41,7 +41,7 @@ def make_files(folder: Path) -> None:
 
 
 def needed_values(command: str, folder: Path) -> dict[str, Any]:
-    """Required arguments of a command, in a folder of `make_files`."""
+    """Return a command's required arguments, in a folder filled by `make_files`."""
     return {
         name: [folder / each for each in value] if isinstance(value, list) else folder / value
         for name, value in NEEDED[command].items()
@@ -49,7 +49,7 @@ def needed_values(command: str, folder: Path) -> dict[str, Any]:
 
 
 def run(name: str, values: dict[str, Any]) -> Result:
-    """Run a command with values of its parameters."""
+    """Run a command with these parameter values."""
     arguments, words = [], []
     for parameter in main.commands[name].params:
         if parameter.name not in values:
@@ -63,5 +63,5 @@ def run(name: str, values: dict[str, Any]) -> Result:
 
 
 def longest_option(parameter: click.Parameter) -> str:
-    """The name used in messages."""
+    """Return the option name used in messages."""
     return max(parameter.opts, key=len)

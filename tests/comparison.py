@@ -1,9 +1,9 @@
-"""Comparison of a fitted estimator's answers with its compiled model's: labels, values and probabilities.
+"""Comparison of a fitted estimator's labels, values and probabilities with its compiled model's.
 
-The answers of both are compared with each other, not with the model that a reader made of the source. The source's own
-rounding may explain a difference: labels that float64 cannot decide, by the definition in analysis/source_answers.py,
-and uncertified ones whose values are within the error bound of 0. Values may differ by the error bound and by float64
-rounding, whatever the dtype of the rows.
+Both answers are compared with each other, not with the model that a reader made from the source. The source's own
+rounding may explain a difference: labels that float64 cannot decide, as defined in analysis/source_answers.py, and
+uncertified labels whose values are within the error bound of 0. Values may differ by the error bound plus float64
+rounding, whatever the rows' dtype.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from approxsvm.runtime.evaluator import native_outputs
 FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
-# Upper bound of the rounding of well-conditioned sums, as a share of the greatest value; and of probabilities.
+# Upper bounds on rounding: for well-conditioned sums, relative to the largest value, and for probabilities.
 _CLOSE = 1e-11
 _CLOSE_PROBABILITY = 1e-8
-# The same limit that reports use for a regression's source.
+# The limit that reports also use for a regression's source.
 _SLACKS = 64.0
-# Changes of decision values that show the range of coupled probabilities.
+# Number of changes to decision values that show the range of coupled probabilities.
 _MOVES = 16
 
 
@@ -45,10 +45,10 @@ _MOVES = 16
 class Finding:
     """The result for one source."""
 
-    # "equal" or "differs"; "other methods": common answers are equal, but one of them has a method that the other
-    # lacks; "refused" is one of our errors, "wrong exception" any other.
+    # "equal" or "differs"; "other methods": common answers are equal, but one estimator has a method that the other
+    # lacks; "refused": one of our errors; "wrong exception": any other.
     verdict: str
-    reason: str = ""  # the difference, or the message of the refusal
+    reason: str = ""  # the difference, or the error message
 
 
 def fresh(rows: Any) -> Any:
@@ -109,17 +109,17 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
 
 
 def _classes(estimator: Any) -> list[Any]:
-    """Its labels; a list per target."""
+    """Return the estimator's labels, or a list of labels per target."""
     return [x.tolist() if hasattr(x, "tolist") else x for x in getattr(estimator, "classes_", [])]
 
 
 def _kind(values: npt.NDArray[Any]) -> str:
-    """Comparable kinds of numbers and text."""
+    """Return the dtype kind; comparable kinds map to the same one."""
     return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
 
 
 def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int]:
-    """Count different labels that float64 can decide, and certified ones among them."""
+    """Count different labels that float64 can decide, and the certified ones among them."""
     differ = ours != theirs
     if not differ.any():
         return 0, 0
@@ -185,10 +185,10 @@ class _Part:
         return np.argsort(self.model.labels, kind="stable")
 
     def probabilities(self) -> list[FloatArray]:
-        """The possible probabilities, by sorted class: ends of an interval, or those after small changes if there is
-        none.
+        """Return possible probabilities, by sorted class: an interval's endpoints or, if none is known, those after
+        small changes.
 
-        The coupling of several classes stops after a number of sweeps, so no interval is known.
+        No interval is known for the coupling of several classes, which stops after some number of sweeps.
         """
         lo, hi = self.outputs.probability_interval(self.values, _SLACKS * self.slack)
         found = [lo, hi]
@@ -212,7 +212,7 @@ class _Rounding:
 
     @cached_property
     def _parts(self) -> list[_Part]:
-        """For each member of an ensemble; empty if the computation fails, and then nothing is excused."""
+        """One part per member of an ensemble; empty if the computation fails, and then no difference is excused."""
         try:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
@@ -231,7 +231,7 @@ class _Rounding:
             return np.array(True)
         certain, certified = np.asarray(self._certain(parts)), self.certified
         if self._fast.artifact.mode == "approximate":
-            return certain & certified  # no other label is promised
+            return certain & certified  # no other label is guaranteed
         artifact = self._fast.artifact
         is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
         if is_open and not artifact.members:
@@ -245,7 +245,7 @@ class _Rounding:
         return np.asarray(self._fast.certified(fresh(self._rows)))
 
     def _certain(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
-        """Rows whose label these values decide."""
+        """Return a mask of the labels that these values decide."""
         exact = np.all([part.exact for part in parts], axis=0)
         certain = np.asarray(self._beyond_ties(parts))
         return certain | (exact if certain.ndim == 1 else exact[:, np.newaxis])
@@ -259,11 +259,11 @@ class _Rounding:
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """How far the source's numbers differ from ours beyond rounding."""
+        """Return by how much the source's numbers differ from ours, beyond rounding."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
         off = np.abs(ours - theirs)
-        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be undecided
+        if not hasattr(self._fast, "probability_bound"):  # fractions of votes, each of which may be undecided
             votes = [np.asarray(member.certified(fresh(self._rows))) for member in self._fast.members]
             return np.where(np.all(votes, axis=0)[:, np.newaxis], off, 0.0)
         off -= self._fast.probability_bound(fresh(self._rows))
@@ -276,7 +276,7 @@ class _Rounding:
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """How far the source's numbers differ from ours beyond rounding and the compiled model's bounds."""
+        """Return by how much the source's numbers differ from ours, beyond rounding and the compiled model's bounds."""
         off = np.abs(ours - theirs)
         if not self._parts:
             return off

@@ -1,4 +1,4 @@
-"""Shared parts of the tests: real data if available, random models, and every target of this machine."""
+"""Code shared by the tests: real data if available, random models, and all targets of this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small problems, and workers that share the processors:
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy looks at them
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # problems are small, and workers share the processors:
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # set before NumPy reads them
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from sklearn import calibration
 from approxsvm import KernelModel, _native
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
-sys.path.append(str(REPOSITORY))  # benchmarks and docs are no part of the package
+sys.path.append(str(REPOSITORY))  # benchmarks and docs are not part of the package
 GOLDEN = REPOSITORY / "models"
 EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # every output about decision values
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Skip tests of temperature scaling on scikit-learn before 1.8, which lacks it."""
+    """Skip tests of temperature scaling with scikit-learn before 1.8, which lacks it."""
     try:
         yield
     except (ValueError, AttributeError) as error:
@@ -46,7 +46,7 @@ def pytest_runtest_call() -> Iterator[None]:
         pytest.skip(f"scikit-learn {sklearn.__version__} has no temperature scaling: 1.8 and later have")
 
 
-pytest_runtest_setup = pytest_runtest_call  # fixtures, too
+pytest_runtest_setup = pytest_runtest_call  # also for fixtures
 
 
 @pytest.fixture(params=_native.runnable_targets())
@@ -58,25 +58,25 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The session's folder, shared by all workers."""
+    """Return the session's folder, shared by all workers."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without measuring the memory of a new process, which takes longest; tests/analysis measures it."""
+    """Skip the slowest part of reports, measuring a new process's memory; tests/analysis measures it."""
     monkeypatch.setattr("approxsvm.analysis.report.tables.resident_bytes", lambda artifact: None)
 
 
 def data_root() -> Path:
-    """The folder of real data or stand-ins, if present; as in benchmarks/experiment.py."""
+    """Return the folder for real data or stand-ins, as in benchmarks/experiment.py."""
     beside = REPOSITORY.parent / "shared"
     return Path(os.environ.get("APPROXSVM_DATA", beside if beside.is_dir() else REPOSITORY / "build" / "data"))
 
 
 def stored(name: str) -> Path:
-    """A file of that folder; skips if it is absent."""
+    """Return the path of a file in the data folder; skip if it is absent."""
     source = data_root() / name
     if not source.exists():
         what = f"python -m benchmarks.data {Path(name).stem}"
@@ -86,13 +86,13 @@ def stored(name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> bool:
-    """Whether the data are real, so that known figures hold, and not stand-ins."""
+    """Return whether the data are real, so that known figures hold, rather than stand-ins."""
     return not (data_root() / "STAND_INS").exists()
 
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Decompress a file of $APPROXSVM_DATA once per session; skip if it is absent."""
+    """Return a function that decompresses a file in $APPROXSVM_DATA once per session, and skips if it is absent."""
     folder = tmp_path_factory.mktemp("unpacked")
 
     def unpack(name: str) -> Path:
@@ -110,7 +110,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def random_model(
     seed: int, n_sv: int = 40, n_features: int = 7, gamma: float = 0.1, task: Any = "classification", **changes: Any
 ) -> KernelModel:
-    """A model of random numbers; two classes of equal size unless the task says otherwise."""
+    """Return a model with random numbers; by default, it has two classes of equal size."""
     rng = np.random.default_rng(seed)
     arguments: dict[str, Any] = {
         "task": task,

@@ -1,5 +1,5 @@
-/* Start of a program for an emulated Cortex-M board: vectors, the FPU where there is one, newlib's own start; and a
- * count of instructions, for qemu with -icount shift=0: a virtual nanosecond each, SysTick at 25 MHz. */
+/* Startup of a program for an emulated Cortex-M board: vectors, the FPU if there is one, and newlib's own startup; also
+ * an instruction count for qemu with -icount shift=0: a virtual nanosecond each, SysTick at 25 MHz. */
 #include <stdint.h>
 
 extern uint32_t end_of_stack[];

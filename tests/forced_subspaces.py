@@ -1,4 +1,4 @@
-"""Artifacts with stages of given numbers of coordinates, whether they pay or not."""
+"""Artifacts with stages that use given numbers of coordinates, even if not worthwhile."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def in_subspaces(
     numbers: tuple[int, ...],  # coordinates, ascending
     degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
-    X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
+    X: Any = None,  # (n_rows, n_features): sample rows, for predicting the likely class
     center: CenterChoice = "mean",
-    tolerance: float = math.inf,  # promised error of values; infinite if only labels count
+    tolerance: float = math.inf,  # guaranteed error of values; infinite if only labels matter
 ) -> Artifact:
-    """Build an exact artifact with stages of these numbers of coordinates, whether they pay or not.
+    """Build an exact artifact with stages that use these numbers of coordinates, even if they are not worthwhile.
 
-    Raises UnsupportedModelError if float32 cannot hold the sums, or the format the model.
+    Raises UnsupportedModelError if the sums overflow float32, or the format cannot represent the model.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center

@@ -1,4 +1,4 @@
-"""Macros of other people's headers: our headers must compile after them, whatever their definitions."""
+"""Macros from third-party headers: our headers must compile after them, whatever their definitions."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ FUNCTIONS = {
 
 
 def macros() -> list[str]:
-    """Names, each once; (x) follows names of functions."""
+    """Return each macro name once; function names are followed by (x)."""
     names = {name: name for text in OBJECTS.values() for name in text.split()}
     names |= {name: f"{name}(x)" for text in FUNCTIONS.values() for name in text.split()}
     return list(names.values())
 
 
 def check_behind_macros(command: list[str], header: str, behind: str = "") -> None:
-    """Compile the header after the macros; each is a syntax error if it is used, and must still be defined at the end.
+    """Compile the header after the macros; each is a syntax error if used, and must still be defined at the end.
 
-    The standard headers come first, because they protect themselves.
+    The standard headers come first, because they have their own protection.
     """
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")

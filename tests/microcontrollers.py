@@ -1,8 +1,8 @@
 """Emulated microcontrollers: building programs with gcc and running them in qemu.
 
-Semihosting gives the programs the files of the folder that qemu is started in. No board of qemu's has a Cortex-M0+ and
-memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which knows all of its instructions. RISC-V, with and
-without a floating-point unit, is qemu's virt; picolibc brings start and C library.
+With semihosting, programs access the files in the folder where qemu was started. No qemu board has both a Cortex-M0+
+and enough memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which supports all its instructions.
+RISC-V, with or without an FPU, uses qemu's virt board; picolibc provides startup code and C library.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ class Board:
     """A processor, and the emulated machine that runs its code."""
 
     name: str
-    prefix: str  # of the compiler and its tools
-    flags: tuple[str, ...]  # of the processor
-    hosted: tuple[str, ...]  # what programs that use the C library are linked with
+    prefix: str  # of tool names
+    flags: tuple[str, ...]  # for the processor
+    hosted: tuple[str, ...]  # for linking with the C library
     emulator: tuple[str, ...]
 
     @property
     def tools(self) -> tuple[str, str]:
-        """Compiler and emulator."""
+        """The names of the compiler and emulator."""
         return f"{self.prefix}-gcc", self.emulator[0]
 
     def compile(self, *arguments: str) -> list[str]:
-        """Command of the compiler."""
+        """Return a compiler command."""
         return [f"{self.prefix}-gcc", "-std=c99", "-ffp-contract=off", *self.flags, *arguments]
 
     def link(self, *arguments: str) -> list[str]:
-        """Command that makes a program of sources."""
+        """Return a command that builds a program from sources."""
         return self.compile(*arguments, *self.hosted)
 
     def run(self, program: str) -> list[str]:
-        """Command that runs a program; an instruction takes a virtual nanosecond."""
+        """Return a command that runs a program; each instruction takes a virtual nanosecond."""
         return [*self.emulator, "-icount", "shift=0", *QUIET, "-kernel", program]
 
 
 def cortex_m(name: str, machine: str, *flags: str) -> Board:
-    """A board of ARM's."""
+    """Return an Arm board."""
     hosted = (str(HERE / "cortex_m.c"), "--specs=rdimon.specs", "-T", str(HERE / "cortex_m.ld"))
     emulator = ("qemu-system-arm", "-M", machine, "-semihosting")
     return Board(name, "arm-none-eabi", ("-mthumb", *flags), hosted, emulator)
 
 
 def risc_v(name: str, architecture: str, abi: str) -> Board:
-    """A 32-bit RISC-V processor."""
+    """Return a board with a 32-bit RISC-V processor."""
     memory = tuple(f"-Wl,--defsym=__{symbol}" for symbol in RISC_V_MEMORY)
     hosted = ("--oslib=semihost", "--crt0=hosted", *memory)
     machine = ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-semihosting-config", "enable=on,target=native")
-    # Headers and start files of picolibc; nothing of it is linked to what uses the exported header alone.
+    # Headers and startup files of picolibc, which is not linked to code that uses only the exported header.
     flags = (f"-march={architecture}", f"-mabi={abi}", "--specs=picolibc.specs")
     return Board(name, "riscv64-unknown-elf", flags, hosted, machine)
 

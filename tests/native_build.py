@@ -1,4 +1,4 @@
-"""CMake and Ninja at work, those of the test extra or the system's."""
+"""Running CMake and Ninja, from the test extra or the system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
 
 
 def run(*command: str | Path) -> str:
-    """What a command prints; it has to succeed. Skip where a tool is missing."""
+    """Run a command, which must succeed, and return its output; skip if a tool is missing."""
     for tool in (str(command[0]), "c++"):
         if shutil.which(tool, path=PATH) is None:
             pytest.skip(f"{tool} is not installed")
@@ -28,9 +28,9 @@ def run(*command: str | Path) -> str:
 
 
 def kernels_of_the_wheel() -> list[str]:
-    """The option that takes the kernels of the installed package, where the sources have not changed since.
+    """Return the option that reuses the installed package's kernels, if the sources have not changed since.
 
-    They are what users run, and compiling them again takes minutes.
+    Users run these kernels, and recompiling them takes minutes.
     """
     sources = [path for folder in ("include", "dispatch") for path in (REPOSITORY / "cpp" / folder).rglob("*.*")]
     newest = max(path.stat().st_mtime for path in [*sources, REPOSITORY / "cpp" / "CMakeLists.txt"])
@@ -42,12 +42,12 @@ def kernels_of_the_wheel() -> list[str]:
 
 
 def filled_once(base: Path, name: str, fill: Callable[[Path], None]) -> Path:
-    """Return a folder that the first process to ask fills while the others wait: what takes long to build."""
+    """Return a folder that the first process fills, for slow builds, while the others wait."""
     folder, unfinished = base / name, base / f"{name}.unfinished"
     while not folder.exists():
         try:
             unfinished.mkdir()
-        except FileExistsError:  # another process is at it
+        except FileExistsError:  # another process is filling it
             time.sleep(0.1)
             continue
         try:

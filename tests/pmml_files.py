@@ -1,4 +1,4 @@
-"""Support vector machines in PMML, as the standard has them."""
+"""Support vector machines in PMML, as defined by the standard."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def kernel_of(svm: Any) -> str:
 
 
 def text_of(svm: Any, vector: Callable[[Any], str] = dense, swapped: Any = (), **options: Any) -> str:
-    """A fitted machine; of a classifier, pairs of `swapped` have their categories the other way round."""
+    """Return a fitted machine as PMML; a classifier's class pairs in `swapped` have their categories exchanged."""
     model, labels = approxsvm.read_any(svm), getattr(svm, "classes_", [])
     machines = []
     for k, (i, j) in enumerate(itertools.combinations(range(len(labels)), 2) if len(labels) else [(0, 0)]):

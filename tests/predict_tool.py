@@ -1,6 +1,6 @@
-"""Shared parts of the tests of approxsvm-predict: running it, models, rows and LIBSVM's commands.
+"""Code shared by tests of approxsvm-predict: running it, models, rows and LIBSVM's commands.
 
-APPROXSVM_PREDICT names another build of the command to test, for example one with sanitizers.
+APPROXSVM_PREDICT selects another build of the command, for example one with sanitizers.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
 
 
 def predict(*arguments: object, **environment: str) -> str:
-    """Run the command, which must succeed in silence on stderr; returns what it prints."""
+    """Run the command, which must succeed and print nothing to stderr; return its output."""
     done = run(*arguments, **environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def failure(*arguments: object, **environment: str) -> str:
-    """Run the command, which must fail with one line on stderr; returns that line without the program's name."""
+    """Run the command, which must fail with one line on stderr; return it without the program's name."""
     done = run(*arguments, **environment)
     assert done.returncode == 1
     assert done.stderr.startswith(ERROR)
@@ -74,7 +74,7 @@ def kernel_model(task: Any = "classification", labels: Any = (1, -1), **changes:
 
 
 def random_rows(n_rows: int, seed: int = 0) -> Any:
-    """Rows from empty to dense, so that both ways to evaluate a sparse row are taken."""
+    """Return rows from empty to dense, so that both ways of evaluating a sparse row are used."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n_rows, N_FEATURES))
     rows[rng.random(rows.shape) > rng.random((n_rows, 1))] = 0.0
@@ -100,7 +100,7 @@ def accuracy_line(predicted: npt.NDArray[Any], targets: npt.NDArray[Any]) -> str
 
 
 def regression_lines(predicted: Iterable[float], targets: Iterable[float]) -> str:
-    """The formulas of svm-predict, summed in the order of the rows."""
+    """Apply svm-predict's formulas, summed in row order."""
     n, error, p, t, pp, tt, pt = 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for x, y in zip(predicted, targets, strict=True):
         n, error, p, t = n + 1, error + (x - y) * (x - y), p + x, t + y
@@ -113,7 +113,7 @@ def regression_lines(predicted: Iterable[float], targets: Iterable[float]) -> st
 
 
 class Files:
-    """A model, a data file and the place for the output, in a folder that holds nothing else."""
+    """A model, a data file and an output path, in a folder that contains nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -130,7 +130,7 @@ class Files:
         return fast
 
     def save_rows(self, n_rows: int = 50, mode: Mode = "certified", **model: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
-        """A model, rows and their targets, which are the predictions except for the first quarter."""
+        """Save a model, and rows whose targets are the predictions, except in the first quarter."""
         rows = random_rows(n_rows)
         fast = approxsvm.compile(kernel_model(**model), mode=mode)
         targets = fast.predict(rows)
@@ -143,7 +143,7 @@ class Files:
 
 
 class Libsvm:
-    """LIBSVM's own commands: their output for the same files."""
+    """LIBSVM's own commands, run on the same files."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -162,9 +162,9 @@ class Libsvm:
         return model
 
     def check(self, model: Path, *options: object, compiled: Path | None = None, **environment: str) -> bytes:
-        """The command prints and writes the same as svm-predict, for any number of threads; returns the output.
+        """Assert that output and file equal svm-predict's with any number of threads; return the file's contents.
 
-        `compiled` stands for the model.
+        The command gets `compiled`, if given, instead of the model.
         """
         theirs = self.files.folder / "theirs"
         done = self.run(1, *options, self.files.data, model, theirs)
@@ -176,7 +176,7 @@ class Libsvm:
         return theirs.read_bytes()
 
     def check_refusal(self, model: Path, *options: object) -> str:
-        """Both refuse, and the command's message contains svm-predict's; returns the message."""
+        """Assert that both commands fail; return both messages."""
         done = self.run(1, *options, self.files.data, model, self.files.folder / "theirs")
         assert done.returncode == 1
         self.files.output.unlink(missing_ok=True)
@@ -192,7 +192,7 @@ def training_text(labels: tuple[int, ...] | None, first_index: int = 1, n_rows: 
 
 
 def hard_text(labels: tuple[int, ...], n_rows: int = 700) -> str:
-    """Rows from empty to dense, with several unknown features before and after the known ones."""
+    """Return rows from empty to dense, with several unknown features before and after the known ones."""
     rng = np.random.default_rng(6)
     rows, targets = random_rows(n_rows, seed=8), rng.choice(labels, size=n_rows).tolist()
     lines = libsvm_text(targets, rows).splitlines()

@@ -1,4 +1,4 @@
-"""approxsvm.h in ctypes, as the header declares it, and predictions through it."""
+"""The interface declared in approxsvm.h, through ctypes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _REALS = {np.dtype(np.float32): ("f32", ctypes.c_float), np.dtype(np.float64): (
 
 
 def declared() -> ctypes.CDLL:
-    """The library, with the types of its functions."""
+    """Return the library with its function types."""
     library = ctypes.CDLL(str(LIBRARY))
     error = POINTER(Error)
     library.approxsvm_open_file.argtypes = [c_char_p, POINTER(c_void_p), error]
@@ -125,7 +125,7 @@ LIB = declared()
 
 
 class RuntimeLibraryError(Exception):
-    """A nonzero code, with the error's content."""
+    """A nonzero status code, with the error's contents."""
 
     def __init__(self, code: int, error: Error) -> None:
         super().__init__(error.message.decode())
@@ -171,7 +171,7 @@ class Runtime:
         return self.count(n[answer]) if answer in n else 1
 
     def evaluate(self, rows: Any, *wanted: str, values_kind: int = 0, n_threads: int = 1) -> list[npt.NDArray[Any]]:
-        """Answers by name, for an ndarray or csr_array."""
+        """Return the requested answers for an ndarray or csr_array."""
         request = Request(ctypes.sizeof(Request), values_kind, n_threads)
         arrays = []
         for name in wanted:
@@ -204,7 +204,7 @@ class Runtime:
         return arrays
 
     def row_of_record(self, fields: list[tuple[str | None, Any]]) -> npt.NDArray[np.float64]:
-        """The row, shape (1, n_features), of names and values: numbers, texts, None."""
+        """Return the row of shape (1, n_features) for names and values, which are numbers, strings or None."""
         array = (Field * len(fields))(*(_field(name, value) for name, value in fields))
         row, error = np.empty((1, self.count("features"))), Error()
         code = LIB.approxsvm_row_of_record(

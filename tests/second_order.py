@@ -1,4 +1,4 @@
-"""The paper's expansion of degree 2 in plain float64, deliberately naive, against which expansions are compared."""
+"""The paper's expansion of degree 2 in plain float64, deliberately naive, as a reference for expansions."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Compute constant, linear (n_features,) and quadratic (n_features, n_features) term about `center`."""
+    """Compute the constant, linear (n_features,) and quadratic (n_features, n_features) terms about `center`."""
     constant, linear = 0.0, np.zeros(model.n_features)
     quadratic = np.zeros((model.n_features, model.n_features))
     for x, a in zip(model.dense_support_vectors(0, model.n_sv), model.coefficients(0), strict=True):
@@ -51,7 +51,7 @@ def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean")
 
 
 def evaluate(expansion: SecondOrder, X: FloatArray) -> FloatArray:
-    """Evaluate an expansion at rows (n_rows, n_features) in float64, row by row; returns shape (n_rows,)."""
+    """Evaluate an expansion in float64, row by row, at rows of shape (n_rows, n_features); return shape (n_rows,)."""
     values = np.empty(len(X))
     for row, z in enumerate(X):
         u = z - expansion.center

@@ -19,7 +19,7 @@ PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
 
 
 def zig_folder() -> str | None:
-    """Where zig is: on the PATH, or in the package ziglang."""
+    """Return zig's folder, from the PATH or from the package ziglang."""
     if found := shutil.which("zig", path=PATH):
         return str(Path(found).parent)
     package = importlib.util.find_spec("ziglang")
@@ -33,7 +33,7 @@ def missing() -> list[str]:
 
 
 def build(folder: Path) -> None:
-    """Build approxsvm.wasm, approxsvm.mjs and the page into the folder web of a folder."""
+    """Build approxsvm.wasm, approxsvm.mjs and the page in the subfolder web."""
     environment = {**os.environ, "PATH": f"{zig_folder()}{os.pathsep}{PATH}"}
     environment.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)
     options = [f"-DCMAKE_TOOLCHAIN_FILE={REPOSITORY}/cpp/cmake/zig.cmake", "-DZIG_TARGET=wasm32-wasi"]
@@ -53,7 +53,7 @@ class RefusedError(Exception):
 
 
 class Door:
-    """One process of Node.js with one runtime, for all models."""
+    """A Node.js process with one runtime for all models."""
 
     def __init__(self, web: Path) -> None:
         command = [

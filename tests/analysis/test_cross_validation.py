@@ -1,4 +1,4 @@
-"""approxsvm cross-validate and dense text: the output, and that it is correct."""
+"""approxsvm cross-validate and dense text: format and correctness of the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page: it is correct for every kind of model, and a real browser renders it properly."""
+"""The report page is correct for every kind of model, and a real browser renders it properly."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def compiled_with_report(source, X, y, target=None, against=True, options=None, 
 
 @pytest.fixture(scope="module")
 def cancer():
-    """Two classes after a scaler; an expansion decides nearly all rows."""
+    """Return a two-class source with a scaler, its model, whose expansion decides nearly all rows, and a report."""
     source = make_pipeline(StandardScaler(), SVC(gamma=0.003))
     compiled, report = compiled_with_report(source, *CANCER, options={"degree": 2, "n_centers": 1})
     return source, compiled, report
 
 
 def hostile():
-    """Class and column names that look like markup."""
+    """Return a report with class and column names that look like markup."""
     X, y = IRIS
     frame = pd.DataFrame(X, columns=[f"<b>{k}</b>" for k in range(4)])
     names = np.array(["setosa", HOSTILE, "a & b"])[y]
@@ -112,7 +112,7 @@ def report_of(kind):
 
 
 def text_of(html: str) -> str:
-    """The visible text of a page, without its drawings."""
+    """Return a page's visible text, without its drawings."""
     body = re.sub(r"<(style|svg).*?</\1>", " ", html[html.index("<body>") :], flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
@@ -125,11 +125,11 @@ def test_every_kind_of_model_has_a_page(kind):
     assert report_of(kind).evidence.against is None or "Every promise kept" in text
     for svg in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL):
         ElementTree.fromstring(svg)
-        assert "#1c2024" not in svg  # colours are the page's
+        assert "#1c2024" not in svg  # colors are the page's
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     assert len(html.encode()) < 1_500_000
-    # Nothing is fetched, and no script runs.
+    # The page fetches nothing, and runs no scripts.
     assert not re.search(r"<(script|link rel=\"stylesheet\"|iframe|img)\b", html)
     addresses = set(re.findall(r"https?://[^\"' <)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -153,11 +153,11 @@ def test_the_page_has_the_figures_of_verify(cancer):
     assert f"0 of {len(X)} labels differ" in text
     assert f"{share_text(report.evidence.by_expansion.mean())} decided by the expansion".replace("\u00a0", " ") in text
     accuracy = (source.predict(X) == CANCER[1][1::2]).mean()
-    assert text.count(f"{accuracy:.4%}") == 2  # compiled and source
+    assert text.count(f"{accuracy:.4%}") == 2  # compiled model and source
 
 
 def test_of_several_classes_the_stages_are_those_of_labels():
-    """Their expansions prove only labels, so every value comes from the exact engine."""
+    """With several classes, expansions prove only labels, so every value is computed by the exact engine."""
     X, y = IRIS
     source = SVC().fit(X, y)
     compiled = approxsvm.compile(source, X, n_centers=4, degree=2)
@@ -172,7 +172,7 @@ def test_of_several_classes_the_stages_are_those_of_labels():
     assert "These values come from the exact engine: expansions of several classes prove labels only." in text
     assert not report.evidence.values_by_expansion.any()
     _, bounds = compiled._evaluator.evaluate(X, VALUES | BOUNDS, "settled")
-    assert bounds.max() < 1e-3  # of the exact engine
+    assert bounds.max() < 1e-3  # from the exact engine
 
 
 def test_confusion_is_of_source_and_compiled():
@@ -355,12 +355,12 @@ def test_html_of_a_report(cancer):
     report = cancer[2]
     html = report._repr_html_()
     assert html.startswith("<iframe sandbox")
-    assert "<html" not in html  # it is inside an attribute
+    assert "<html" not in html  # the page is inside an attribute
     assert repr(report) == "<Report on 284 rows; print it, or save it as HTML>"
 
 
 def test_the_text_of_a_report(cancer):
-    """It has the figures of the page, and the factors multiply to the speedup."""
+    """The text contains the page's figures, and the factors multiply to the speedup."""
     _, compiled, report = cancer
     text = " ".join(str(report).split())
     assert text.startswith(f"Every promise kept. On {len(CANCER[0][1::2])} rows, every label equals the source's")
@@ -382,7 +382,7 @@ def test_the_text_of_a_report(cancer):
 
 
 def test_a_busy_processor_is_noticed():
-    """Calls that wait, as for a processor that others use, take more time than processor time."""
+    """The wall time of calls that wait, as for a busy processor, exceeds their processor time."""
     rows = np.zeros((4, 1))
     assert evidence._timed(lambda X: time.sleep(0.01), rows).is_disturbed
 
@@ -431,7 +431,7 @@ def test_commands_write_it(tmp_path):
     assert f"$ approxsvm report {output}" in texts[1]
     assert "the exact engine alone" in texts[0]
     assert "does not store the rejected plans" in texts[1]
-    assert all("accuracy" in text for text in texts)  # LIBSVM text says what is true
+    assert all("accuracy" in text for text in texts)  # LIBSVM text contains the true labels
     refused = run("convert-model", model, "-o", output, "--report", pages[0])
     assert (refused.exit_code, refused.stderr) == (1, "approxsvm: --report needs --data, the rows to show\n")
 
@@ -445,7 +445,7 @@ def test_a_page_says_that_it_takes_raw_rows_where_it_has_operations_on_them(canc
 
 
 def test_the_next_command_is_the_one_to_type(tmp_path):
-    """It repeats the options that concern source and rows, and works as it stands."""
+    """The suggested command repeats the options for the source and rows, and works as printed."""
     X, y = CANCER
     model, output, data = tmp_path / "m.joblib", tmp_path / "m.asvm", tmp_path / "rows.csv"
     joblib.dump(CalibratedClassifierCV(SVC(gamma=1e-4), cv=2).fit(X[:300], y[:300]), model)
@@ -512,7 +512,7 @@ def test_in_a_browser(browser, cancer, kind, tmp_path):
             assert browser.evaluate("document.scripts.length") == 0
             assert browser.evaluate(CONTRAST) >= 4.5  # WCAG AA
             heights = "[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)"
-            assert min(height for height in browser.evaluate(heights) if height) >= 9  # of a line, in pixels
+            assert min(height for height in browser.evaluate(heights) if height) >= 9  # line height in pixels
             backgrounds.add(browser.evaluate("getComputedStyle(document.body).backgroundColor"))
             assert browser.screenshot(tmp_path / "page.png").startswith(b"\x89PNG")
     assert len(backgrounds) == 2

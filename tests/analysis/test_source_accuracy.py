@@ -1,4 +1,4 @@
-"""Sources whose arithmetic leaves labels undecided: compile, verify, reports and commands warn; nothing else does."""
+"""compile, verify, reports and commands warn about sources whose arithmetic leaves labels undecided, and no others."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_nothing_is_said_where_the_source_squares_differences_or_scales(name: st
 
 
 def ordinary() -> list[tuple[str, Any, Any, Any]]:
-    """Typical models and data sets."""
+    """Return typical models and data sets."""
     found: list[tuple[str, Any, Any, Any]] = []
     for load in (load_wine, load_breast_cancer, load_diabetes):
         rows, y = load(return_X_y=True)

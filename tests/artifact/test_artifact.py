@@ -1,4 +1,4 @@
-"""The .asvm format: a file that breaks a MUST is refused; an accepted file can be inspected and replayed."""
+"""The .asvm format: a file that violates a MUST is rejected; an accepted file can be inspected and replayed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.outputs import Outputs
 
-# The words of a message for each kind of expectation.
+# The wording of a message for each kind of expectation.
 EXPECTATIONS: dict[str, Callable[..., bool]] = {
     "# to below #": lambda x, low, high: low <= x < high,
     "# to #": lambda x, low, high: low <= x <= high,
@@ -50,7 +50,7 @@ EXPECTATIONS: dict[str, Callable[..., bool]] = {
     "#": lambda x, expected: x == expected,
 }
 NUMBER = r"-?\b(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b"
-# Rules that involve several numbers, so that no single rule names them: the refusals of each section.
+# Messages, by section, for rules that involve several numbers, so that no single number's rule covers them.
 RELATIONS = """
 categories: bytes, #; bytes, at least #; column #, #; end of text #, #; n_texts, #; text #, above text #
 center: bytes, #; number #, #
@@ -92,7 +92,7 @@ def number_in(text: str) -> float:
 
 
 def contradicts_itself(said: str) -> bool:
-    """Whether the number found satisfies the expectation after all."""
+    """Return whether the reported number satisfies the stated expectation after all."""
     message = re.fullmatch(rf".* (?:is|has) ({NUMBER})(?: bytes)?, expected ([^:]*)(:.*)?", said)
     for words, allows in EXPECTATIONS.items() if message else ():
         expected = re.fullmatch(re.escape(words).replace(r"\#", f"({NUMBER})"), message[2])
@@ -102,7 +102,7 @@ def contradicts_itself(said: str) -> bool:
 
 
 def kind_of(said: str) -> tuple[str, str]:
-    """The section of a refusal, and its words without the numbers."""
+    """Return the section in an error message, and its wording without numbers."""
     said = re.sub(r"^(member \d+: |section subspace_expansion: )+", "", said)
     found = re.search(r"section (\w+)", said)
     said = re.sub(r" in a .*| from a .*| of section \w+|^section \w+ |magic is .*|checksum is .*|'.*'", "", said)
@@ -110,7 +110,7 @@ def kind_of(said: str) -> tuple[str, str]:
     return found[1] if found else "header", words.replace(" is #", "").replace(" expected", "").removeprefix("is ")
 
 
-# Names of MUSTs in models/FORMAT.md that are neither a section's nor a header field's, by the words of the refusal.
+# Names of MUSTs in models/FORMAT.md that are neither sections nor header fields, by the error message.
 MUSTS = {
     r".* is (found in|missing from) ": "modes",
     r"\d+ gamma": "input_scale",
@@ -131,17 +131,17 @@ MUSTS = {
 
 
 def must_of(said: str) -> str:
-    """The name of the broken rule in models/FORMAT.md."""
+    """Return the name of the violated rule in models/FORMAT.md."""
     said = re.sub(r"^member \d+: ", "", said)
     found = [name for words, name in MUSTS.items() if re.match(words, said)]
     return (found + re.findall(r"section (\w+)", said) + said.split())[0]
 
 
-# --- what is broken
+# --- broken artifacts
 
 
 def evaluate(artifact: Artifact) -> None:
-    """Rows have finite answers, or an error that says why not."""
+    """Assert that rows have finite answers, or raise an error that explains why not."""
     rows = np.random.default_rng(0).normal(size=(3, artifact.n_raw_features))
     try:
         predictor = Predictor(artifact)
@@ -154,7 +154,7 @@ def evaluate(artifact: Artifact) -> None:
 
 
 def judge(broken: Broken) -> str:
-    """The refusal; empty if the artifact is accepted and may be."""
+    """Return the error message, or "" if the artifact is accepted and may be."""
     try:
         artifact = Artifact(broken.data)
     except ArtifactError as error:
@@ -163,7 +163,7 @@ def judge(broken: Broken) -> str:
         assert broken.must in (None, READ), broken.must
         assert len(artifact.labels) == artifact.header["n_labels"]
         for name in ("feature_names", "outputs", "combination", "input_map", "plan", "source"):
-            getattr(artifact, name)  # everything that was read can be inspected
+            getattr(artifact, name)  # everything read can be inspected
         return ""
     assert REFUSAL.fullmatch(said), said
     assert not contradicts_itself(said), said
@@ -187,7 +187,7 @@ def test_what_is_broken_is_refused_by_name_or_read() -> None:
             continue
         (named if broken.must else related).add(kind_of(said))
         musts.add(must_of(said))
-    # Nothing is allocated in proportion to what a file claims.
+    # No allocation is proportional to the sizes claimed by a file.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
     listed = re.findall(r"^(\w+): ((?:.|\n )*)", RELATIONS, re.MULTILINE)
     expected = {(name, " ".join(words.split())) for name, line in listed for words in line.split(";")}
@@ -229,7 +229,7 @@ def is_replayed(data: bytes) -> bool:
 
 
 def refused_by_replay(data: bytes) -> None:
-    """Well-formed but with other values: only the native reader replays check rows."""
+    """Assert that replay fails for a well-formed file with other values; only the native reader replays check rows."""
     Artifact(data)
     assert not is_replayed(data)
 
@@ -244,7 +244,7 @@ def check_rows(artifact: Artifact, section: str = "check_rows") -> npt.NDArray[n
 
 
 def turned_round(artifact: Artifact, name: str, limit: float, step: int = 1) -> Iterator[bytes]:
-    """The artifact with one coefficient of each section in turn at the other end of its range."""
+    """Yield the artifact with one coefficient at a time moved to the opposite limit of its range."""
     coefficients = np.frombuffer(artifact.section(name), "<f4")
     for k in range(0, len(coefficients), step):
         yield changed(number(name, k, "f", -limit if coefficients[k] > 0 else limit), artifact)
@@ -261,7 +261,7 @@ def test_must_check_row_value(mode: str, d: int, target: str) -> None:
         for data in turned_round(artifact, name, limit, step):
             Artifact(data)
             taken.append(is_replayed(data))
-    # With many features, one coefficient may matter less than the rounding of all.
+    # With many features, one coefficient may matter less than the rounding of all others.
     assert sum(taken) <= (len(taken) / 25 if d > 20 else 0)
     for amplitude in (1e300, 1e38, 0.3):
         refused_by_replay(changed(number("check_rows", 0, "d", amplitude), artifact))

@@ -1,4 +1,4 @@
-"""Writing .asvm files and reading them back: labels, names, packed matrices, numbers at their limits."""
+"""Writing .asvm files and reading them back: labels, names, packed matrices, and numbers at their limits."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_write_replaces_and_cannot_replace_a_folder(tmp_path: Path) -> None:
 
 
 def test_write_follows_links(tmp_path: Path) -> None:
-    """The target of a link is replaced as a whole; the link stays, even if it is dangling."""
+    """A link's target is replaced as a whole; the link remains, even if it is dangling."""
     artifact = classifier()
     (tmp_path / "models").mkdir()
     target = tmp_path / "models" / "target.asvm"
@@ -156,7 +156,7 @@ def test_write_into_a_pipe(tmp_path: Path) -> None:
 
 
 def test_write_to_a_descriptor(tmp_path: Path) -> None:
-    """For a pipe, and for a file without a name: a new file cannot take the place of either."""
+    """A new file cannot replace a pipe, or a file without a name."""
     artifact = classifier()
     out, into = os.pipe()
     with open(out, "rb") as reader, ThreadPoolExecutor(1) as pool:
@@ -215,7 +215,7 @@ def test_write_into_a_read_only_folder(tmp_path: Path) -> None:
 
 
 def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
-    """The variables of every monomial, as defined by the format."""
+    """Return every monomial's variables, as defined by the format."""
     if degree == 2:
         return [
             (row, column)
@@ -244,7 +244,7 @@ def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
 
 
 def tensor_entries(artifact: Artifact, c: int, row: npt.NDArray[np.float64]) -> float:
-    """The decision value around center c, from the stored numbers by the formula of the format."""
+    """Return the decision value around center c, computed from the stored numbers with the format's formula."""
     d, degree = artifact.n_features, artifact.header["degree"]
     numbers, center = artifact.expansion_numbers()[c], artifact.centers()[c]
     u = (row - center) * artifact.header["input_scale"]
@@ -263,7 +263,7 @@ def tensor_entries(artifact: Artifact, c: int, row: npt.NDArray[np.float64]) -> 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("n_centers", [1, 20])
 def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) -> None:
-    """Near a center, higher degrees are closer."""
+    """Near a center, higher degrees are more accurate."""
     model = random_model(8, n_features=3, n_sv=30)
     artifact = compiled(model, "approximate", degree=degree, n_centers=n_centers)
     for c, center in enumerate(artifact.centers()):
@@ -289,7 +289,7 @@ def test_center_and_tolerance_are_written() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
 @pytest.mark.parametrize("d", [1, 3, 8, 9, 257])
 def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
-    """The same synthetic rows, bit for bit; otherwise the values would differ widely."""
+    """The synthetic rows are bit-identical; otherwise, the values would differ widely."""
     for seed, (gamma, scale, shift) in enumerate([(0.5 / d, 1.0, 0.0), (1e-6, 100.0, 1e4), (50.0, 0.05, -3.0)]):
         model = random_model(seed, n_features=d, gamma=gamma, task=task)
         vectors = np.asarray(model.support_vectors) * scale + shift
@@ -298,13 +298,13 @@ def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
 
 
 def error_and_promise(model: KernelModel, mode: Any, rows: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The largest error over some rows, and its limit: the tolerance, or a share of the coefficients."""
+    """Return the largest error over some rows and its limit: the tolerance, or a fraction of the coefficient sum."""
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
     fast = compile_model(model, mode=mode, **forced)
     error = np.abs(fast.predict(rows) - definition_of(model).values(rows)[:, 0]).max()
     promise = fast.artifact.header["tolerance"]
     share = 1e-3 * np.abs(model.dual_coef).sum()
-    # The reference rounds like float64 sums do.
+    # The reference rounds as float64 sums do.
     return float(error), float(promise + 1e-12 * share if mode != "approximate" else share)
 
 
@@ -345,7 +345,7 @@ def test_gamma_zero_is_a_constant(mode: Any, target: str) -> None:
     ],
 )
 def test_extreme_coefficients(size: float, gamma: float, mode: Any) -> None:
-    size = min(size, 1e299)  # the moduli of the coefficients must add up to 2^1000 at most
+    size = min(size, 1e299)  # the sum of the coefficients' absolute values must be at most 2^1000
     rng = np.random.default_rng(2)
     vectors = rng.normal(size=(40, 7)) * 0.05 / np.sqrt(gamma)
     changes = {"support_vectors": vectors, "dual_coef": rng.normal(size=(1, 40)) * size, "intercept": np.zeros(1)}
@@ -385,7 +385,7 @@ def test_no_support_vectors_is_a_constant(mode: Any, target: str) -> None:
     ],
 )
 def test_damaged_files_are_named_for_what_they_are(tmp_path, change, words):
-    """The number that the file has comes first, then the one that it should have."""
+    """The file's number comes first in the message, then the expected one."""
     data = (GOLDEN / "breast_cancer.asvm").read_bytes()
     path = tmp_path / "m.asvm"
     path.write_bytes(change(data))

@@ -1,4 +1,4 @@
-"""The tables of models/FORMAT.md agree with artifact/schema.inc, and Python's constants with both."""
+"""The tables in models/FORMAT.md and Python's constants agree with artifact/schema.inc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {"uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f", "float64":
 
 
 def tables() -> Iterator[list[list[str]]]:
-    """The cells of each table, titles first."""
+    """Yield each table's cells, titles first."""
     for table in re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE):
         rows = [
             [cell.strip() for cell in line.replace(r"\|", "").strip("|\n").split("|")] for line in table.splitlines()
@@ -31,7 +31,7 @@ def tables() -> Iterator[list[list[str]]]:
 
 
 def table_of(first: str) -> list[list[str]]:
-    """Rows of the one table whose titles, or first row, begin like this."""
+    """Return the rows of the only table whose titles begin like this, or whose first row contains it."""
     found = [table for table in tables() if "|".join(table[0]).startswith(first) or first in "|".join(table[1])]
     assert len(found) == 1, first
     return found[0][1:]
@@ -76,7 +76,7 @@ def test_records_with_offsets(tag: str, first: str) -> None:
     ],
 )
 def test_layouts(layouts: tuple[str, ...], first: str) -> None:
-    """The types of the arrays, in order, and each array followed by zeros."""
+    """The array types agree, in order, and so does the padding with zeros after arrays."""
     cells = [" ".join(row[:3]) for row in table_of(first)]
     described = [re.findall(r"uint32|float\d\d", cell)[-1] for cell in cells if re.search(r"uint32|float\d\d", cell)]
     stored = [(name, code) for tag in layouts for name, code in schema.LAYOUTS[tag]]
@@ -87,7 +87,7 @@ def test_layouts(layouts: tuple[str, ...], first: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.asvm")), ids=lambda path: path.stem)
 def test_layouts_of_the_golden_artifacts(path: Path) -> None:
-    """Every number that a second reader of models/FORMAT.md finds has this place, type and range in the layouts."""
+    """Every number has the position, type and range found by a second implementation of models/FORMAT.md."""
     agrees_with_the_second_reader(Artifact(path.read_bytes()))
 
 
@@ -112,7 +112,7 @@ def agrees_with_the_second_reader(artifact: Artifact) -> None:
             seen.add(k)
             low, high = (least, most) if code in "fd" else (int(least), int(min(most, 2**32 - 1)))
             rule = number.rule if code in "fd" else Rule(max(number.rule.low, 0), min(number.rule.high, 2**32 - 1))
-            if array not in ("", "starts", "counts"):  # their rules relate several numbers
+            if array not in ("", "starts", "counts"):  # their rules involve several numbers
                 assert (rule.low, rule.high) == (low, high), (array, number)
         assert seen == {k for k, found in enumerate(arrays) if found[3] > 0}, name
 
@@ -145,7 +145,7 @@ def test_input_maps_and_combinations() -> None:
 
 
 def test_enumerations() -> None:
-    """The numbers of kinds, wherever the text lists them in other words."""
+    """Enumeration values agree wherever the text lists them in words."""
     numbers = {
         "task": "be 0 classification, 1 regression or 2 one-class",
         "mode": "be 0 approximate, 1 certified, 2 exact or 3 ensemble",

@@ -1,4 +1,4 @@
-"""Packed support vectors: every number is restored, from few bytes, and the reader refuses each broken rule."""
+"""Packed support vectors: every number is restored from few bytes, and the reader rejects every rule violation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def artifact_of_width(n_features: int) -> Artifact:
 
 
 def artifact_with(data: bytes, n_sv: int, n_features: int) -> bytes:
-    """An exact artifact with a section of this content."""
+    """Return an exact artifact whose support-vector section has these contents."""
     coefficients = {"dual_coef": bytes(8 * n_sv), "exact_check_rows": struct.pack("<3d", 0.0, 0.0, 1e300)}
     return changed(content({"support_vectors": data, **coefficients}), artifact_of_width(n_features))
 
@@ -49,7 +49,7 @@ def packed(vectors: Any) -> bytes:
 
 
 def kind_of(data: bytes) -> tuple[int, int]:
-    """Storage and value kind."""
+    """Return the storage and value kind."""
     return struct.unpack_from("<II", data)
 
 
@@ -66,7 +66,7 @@ def check_round_trip(vectors: npt.NDArray[np.float64]) -> None:
         assert (Artifact(artifact_with(data, n_sv, d)).support_vectors() == vectors).all()
 
 
-# --- what comes back ---
+# --- round trips ---
 
 LIMITS = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e308, -1.7976931348623157e308, 1.0, 2.0**-149, 3.4e38]
 NUMBERS = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(LIMITS), st.just(0.0))
@@ -110,18 +110,18 @@ def test_no_support_vectors(d: int) -> None:
 
 
 def test_unsorted_columns_are_put_in_order() -> None:
-    # Column 3 comes before 1; a stored zero is none.
+    # Column 3 comes before 1; a stored zero is dropped.
     untidy = csr_array((np.array([4.0, 3.0, 0.0]), np.array([3, 1, 0]), np.array([0, 2, 3])), shape=(2, 900))
     expected = np.zeros((2, 900))
     expected[0, [1, 3]] = 3.0, 4.0
     data = packed(untidy)
     assert (packing.unpack(data, 2, 900) == expected).all()
     assert struct.unpack_from("<Q", data, 16) == (2,)
-    assert untidy.indices.tolist() == [3, 1, 0]  # the model is as it was
+    assert untidy.indices.tolist() == [3, 1, 0]  # the model is unchanged
 
 
 def test_numbers_that_leave_room_become_narrow() -> None:
-    """Each encoding in a case where it is the shortest, and the native engine's decision values with it."""
+    """Each encoding is chosen where it is the shortest, and the native engine's decision values are the same."""
     rng = np.random.default_rng(1)
     shape = (120, 90)
     wide = rng.normal(size=shape)
@@ -149,7 +149,7 @@ def test_one_number_takes_no_bytes() -> None:
     ones = np.zeros((50, 300))
     ones[np.arange(50), np.arange(50)] = 1.0
     header = HEADER.pack(CSR, CODES8, 2, 1, 50) + struct.pack("<d", 1.0)
-    assert len(packed(ones)) == len(header) + 104 + 104  # 50 counts and 50 columns of two bytes, padded
+    assert len(packed(ones)) == len(header) + 104 + 104  # 50 counts and 50 columns, two bytes each, padded
 
 
 def test_as_many_codes_as_there_are() -> None:
@@ -164,7 +164,7 @@ def test_as_many_codes_as_there_are() -> None:
 
 
 def one_hot(rng: np.random.Generator, n_sv: int) -> npt.NDArray[np.float64]:
-    """Four categories, standardized."""
+    """Return four one-hot categories, standardized."""
     columns = [np.eye(k)[rng.integers(0, k, n_sv)] for k in (5, 7, 9, 11)]
     vectors: npt.NDArray[np.float64] = np.hstack(columns)
     return (vectors - vectors.mean(axis=0)) / vectors.std(axis=0)
@@ -178,7 +178,7 @@ def test_categories_are_stored_relative_to_the_most_frequent() -> None:
     assert struct.unpack_from("<Q", data, 16) == (4 * 300,)  # one value of each category differs
     assert len(data) < 300 * 32 / 2
     check_round_trip(vectors)
-    # Not used if most values differ, or if the reference is far from the vectors.
+    # This storage is not used if most values differ, or if the reference is far from the vectors.
     assert kind_of(packed(np.hstack([vectors, rng.normal(size=(300, 64))])))[0] == DENSE
     far = np.where(rng.random((300, 40)) < 0.03, 1e4, 0.0)
     far[:, 0], far[0, 0] = 1e6, 0.0
@@ -188,7 +188,7 @@ def test_categories_are_stored_relative_to_the_most_frequent() -> None:
     assert kind_of(packed(far))[0] != RELATIVE
 
 
-# --- what is accepted; tests/broken_artifacts.py has what is refused ---
+# --- accepted sections; tests/broken_artifacts.py has rejected ones ---
 
 
 def test_every_storage_of_every_kind_of_values_is_read() -> None:
@@ -199,7 +199,7 @@ def test_every_storage_of_every_kind_of_values_is_read() -> None:
 
 @pytest.mark.parametrize("storage", [DENSE, CSR])
 def test_a_small_section_does_not_make_a_large_array(storage: int) -> None:
-    """A reader checks a file without unpacking it."""
+    """A reader checks a file without unpacking the vectors."""
     resource = pytest.importorskip("resource")
     n_sv, d = 2**17, 2**16
     if storage == DENSE:

@@ -1,4 +1,4 @@
-"""Sums of an exported C header: no product goes through more roundings than the bounds assume."""
+"""Sums in exported C headers: no product undergoes more roundings than the bounds assume."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from conftest import REPOSITORY
 
 pytestmark = pytest.mark.native
-MOST = {1: 70, 2: 70, 3: 40, 4: 20, 5: 12, 6: 10}  # features, by degree
+MOST = {1: 70, 2: 70, 3: 40, 4: 20, 5: 12, 6: 10}  # maximum number of features, by degree
 
-# Replaces float: a number that counts its roundings; adding zero is exact.
+# Replaces float with a number that counts its roundings; adding zero is exact.
 PROGRAM = """
 #include <algorithm>
 #include <cstdio>

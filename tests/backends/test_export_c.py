@@ -1,4 +1,4 @@
-"""Exported C headers: bounds hold, values equal the host's up to rounding, with any compiler and emulated Cortex-M."""
+"""Exported C headers: bounds hold, values equal the host's up to rounding, on any compiler or emulated board."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ KINDS = ("float32", "int16", "int8")
 
 
 def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
-    """Values equal the host's within both bounds (for one center, up to rounding); so do labels certain in both."""
+    """Assert that values equal the host's within both bounds or, with one center, up to rounding.
+
+    Labels that are certain in both must be equal.
+    """
     found, bounds = answers.values[: len(rows)].astype(float), answers.bounds[: len(rows)].astype(float)
     for target in _native.runnable_targets():
         predictor = _native.Predictor(artifact.data, target)
@@ -53,7 +56,7 @@ def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
 
 
 def rounding(artifact: Artifact) -> Any:
-    """How far rounding, including that of coordinates, may separate two values of a row, per decision function."""
+    """Return, per decision function, how far rounding (also of coordinates) may separate two values of a row."""
     degree, n = int(artifact.header["degree"]), artifact.n_features
     norms, total = artifact.expansion_numbers()["norms"], artifact.decision_numbers()["total"]
     ends, arithmetic = np.array([[0.0], [174.0]]), _native.float32_arithmetic(n, degree)
@@ -66,7 +69,7 @@ def rounding(artifact: Artifact) -> Any:
 
 
 def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tuple[KernelModel, Any, Any]:
-    """A compiled model that is hard to bound, and adversarial rows."""
+    """Return a model that is hard to bound, its compiled form, and adversarial rows."""
     rng = np.random.default_rng(seed)
     n_features = int(rng.integers(1, {1: 40, 2: 30, 3: 12, 4: 9, 5: 6, 6: 5}[degree]))
     n_sv, scale = int(rng.integers(2 * n_labels, 60)), 10.0 ** rng.uniform(-3, 3)
@@ -121,7 +124,7 @@ def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
     return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
 
 
-# --- rows of codes
+# --- integer rows
 
 
 def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ OBJECT = (
 
 @pytest.fixture(scope="module")
 def variety() -> list[Any]:
-    """Models of every kind of expansion."""
+    """Compile models with every kind of expansion."""
     X, y = classes(9, 3)
     pipeline = make_pipeline(MinMaxScaler(clip=True), SelectKBest(k=5), SVC(break_ties=True, gamma=1.0)).fit(X, y)
     return [
@@ -246,7 +249,7 @@ def test_labels_of_any_type(tmp_path: Path) -> None:
 
 
 def test_what_it_costs(variety: list[Any], tmp_path: Path) -> None:
-    """The stated bytes are those that the compiler emits; integers take fewer, and the line states it all."""
+    """The stated byte counts equal those in the object file; integers need fewer, and the message states the total."""
     for compiled in variety:
         costs = [compiled.export_c(tmp_path / "m.h", name="m", coefficients=kind) for kind in KINDS]
         assert costs[0].flash_bytes > costs[1].flash_bytes > costs[2].flash_bytes
@@ -296,7 +299,7 @@ def test_scaling_beyond_float64_is_refused(tmp_path: Path) -> None:
 
 
 def test_quantized_coefficients_are_within_their_norms() -> None:
-    """sigma_k ||u||^k bounds the part of degree k of the error, and is attained by no more than the Frobenius norm."""
+    """sigma_k ||u||^k bounds the degree-k term of the error, and is at most the Frobenius norm."""
     rng = np.random.default_rng(0)
     compiled = random_plan(21, 4, 4, 4)[1]
     n = compiled.artifact.n_varying
@@ -314,7 +317,7 @@ def test_quantized_coefficients_are_within_their_norms() -> None:
 
 
 def monomials(u: Any, degree: int) -> Any:
-    """Monomials of one degree in storage order, derived from the format's text."""
+    """Return the monomials of one degree in storage order, as described in the format."""
     if degree > 2:
         return np.concatenate([u[i] * monomials(u[i:], degree - 1) for i in range(len(u))])
     if degree == 1:

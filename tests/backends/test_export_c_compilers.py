@@ -1,4 +1,4 @@
-"""Exported C headers of every kind in many compilers: levels, standards, languages, other people's macros."""
+"""Exported C headers of every kind with many compilers, optimization levels, standards, and third-party macros."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from approxsvm.backends.c99.source import with_decimals
 
 pytestmark = [pytest.mark.native, NEEDS_GCC, pytest.mark.filterwarnings("ignore")]
 
-# The extremes of levels and standards. At -O0 Clang sets arrays by calls of memset where they have initializers.
+# Extreme optimization levels and standards. At -O0, Clang calls memset for arrays with initializers.
 COMPILERS = {
     "gcc, 32 bits": ["gcc", "-m32", "-msse2", "-mfpmath=sse", "-std=c99", "-O0", "-ffreestanding"],
     "gcc -O3": ["gcc", "-std=c17", "-O3"],
@@ -35,7 +35,7 @@ OPTIONS = {"int16": {"inputs": "int16"}, "int8": {"inputs": "int8"}, "coefficien
 
 @pytest.fixture(scope="module")
 def headers(shared_folder: Path) -> Path:
-    """Fill a folder: a header for each kind of text, all.h which includes them, and calls.c which calls them."""
+    """Fill a folder with a header for each kind of code, all.h, which includes them, and calls.c, which calls them."""
 
     def fill(folder: Path) -> None:
         wanted = [(name, {}) for name in OF_EVERY_TEXT]
@@ -57,7 +57,7 @@ PARTS = REPOSITORY / "cpp/include/approxsvm/exported"
 
 
 def wrapped(header: str) -> list[str]:
-    """Wrap each public function of a header in one that compilers cannot omit."""
+    """Wrap each public function of a header in a function that compilers cannot omit."""
     lines = []
     for result, name, parameters in FUNCTION.findall(header):
         given = ", ".join(re.findall(r"(\w+)(?:\[\])?(?:,|$)", parameters))
@@ -69,7 +69,7 @@ def wrapped(header: str) -> list[str]:
 def test_every_function_of_the_export_is_in_a_header(headers: Path) -> None:
     sources = "".join(path.read_text() for path in PARTS.glob("*.h"))
     written = set(re.findall(r"static inline [^\n(]*\bmodel_(\w+?)_?\(", sources))
-    written -= {f"part_{degree}" for degree in (4, 5, 6)}  # of forms, as part_3
+    written -= {f"part_{degree}" for degree in (4, 5, 6)}  # for forms, like part_3
     texts = "".join(path.read_text() for path in headers.glob("m*.h"))
     assert len(written) > 40
     assert sorted(written - set(re.findall(r"\bm\d+_(?:member_\d+_)?(\w+?)_?\(", texts))) == []
@@ -83,8 +83,8 @@ def test_compilers_have_nothing_to_say(name: str, headers: Path, tmp_path: Path)
     calls, compiled = headers / "calls.c", tmp_path / "calls.o"
     subprocess.run([*command, *STRICT, "-c", "-o", compiled, calls], check=True)
     undefined = subprocess.run(["nm", "-u", compiled], check=True, capture_output=True, text=True)
-    loops = {"memcpy"} if name == "clang++" else set()  # made from loops
-    assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_", *loops}  # nothing of libc
+    loops = {"memcpy"} if name == "clang++" else set()  # generated from loops
+    assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_", *loops}  # no libc functions
 
 
 @pytest.mark.parametrize("name", ["gcc, 32 bits", "g++"])
@@ -93,7 +93,7 @@ def test_other_peoples_macros(name: str, headers: Path) -> None:
 
 
 def test_headers_are_certain_of_rows(tmp_path: Path) -> None:
-    """Bounds that prove nothing would break no promise."""
+    """Check that bounds prove something: useless ones would also satisfy the guarantees."""
     for k, name in enumerate(OF_EVERY_TEXT[::3]):
         (tmp_path / str(k)).mkdir()
         one = specimen(ZOO[name], tmp_path / str(k))

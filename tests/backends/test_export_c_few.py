@@ -1,4 +1,4 @@
-"""Exported C headers of models on a grid of few values: integers, with bounds for rows on and off the grid."""
+"""Exported C headers for models on a grid of few values: integer kernels, with bounds for rows on and off the grid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from approxsvm.backends.c99.few_values import grid_of, packed
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 
-# Steps from the lowest value, by feature; origin and step.
+# Number of values per feature, origin, and step.
 GRIDS: dict[str, tuple[list[int], float, float]] = {
     "binary": ([2] * 40, 0.0, 1.0),
     "binary, a word": ([2] * 32, 0.0, 1.0),
@@ -36,7 +36,7 @@ GRIDS: dict[str, tuple[list[int], float, float]] = {
 
 
 def model_on(name: str, seed: int, gamma: float, n_labels: int = 2) -> tuple[Any, Any]:
-    """A model with cancelling coefficients, and rows on the grid, off it, at the boundary, and far away."""
+    """Return a model with canceling coefficients, and rows on the grid, off it, at the boundary, and far away."""
     n_values, origin, step = GRIDS[name]
     rng, d = np.random.default_rng(seed), len(n_values)
     changes: dict[str, Any] = {"dual_coef": rng.normal(size=(n_labels - 1, 60)) * 10.0 ** rng.uniform(-2, 2, 60)}
@@ -69,7 +69,7 @@ def test_no_bound_is_broken(name: str, tmp_path: Path) -> None:
     assert "on a grid" in (tmp_path / "m.h").read_text()
     answers = assert_proven(model, compiled, program, rows)
     sums = np.abs(compiled.artifact.decision_coef()).sum(axis=1)
-    if name != "far away":  # where float32 rows are off the grid
+    if name != "far away":  # there, float32 rows are off the grid
         most = 1e-6 * (1.0 + gamma) * sums + 1e-7 * np.abs(answers.values[:60])
         assert (answers.bounds[:60] < most).all()
         assert (answers.bounds[60:110] < 1e-4 * sums + 1e-6 * np.abs(answers.values[60:110])).all()  # off the grid

@@ -1,4 +1,4 @@
-"""Exported C headers of every kind of model: bounds that hold against the exact function, in extended precision."""
+"""Exported C headers for every kind of model: bounds hold relative to the exact function in extended precision."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from approxsvm.ir.ensembles.combination import Combination
 from approxsvm.ir.ops import Op
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
-# Without optimization, which takes most of the time under sanitizers, and changes no bit.
+# Without optimization, which takes most of the time under sanitizers, and changes no bits.
 SANITIZED = ["gcc", "-std=c99", "-O0", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
 FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
 
 
-# --- what is proven
+# --- proven values and labels
 
 
 def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: int = 0) -> Any:
-    """Values are within their bounds, certain labels are right; the last `refused` rows get no answer."""
+    """Assert that values are within their bounds, and certain labels correct; the last `refused` rows get no answer."""
     artifact = compiled.artifact
     strange = np.ones((3, rows.shape[1]), np.float32)
     strange[:, artifact.raw_columns.used[-1]] = (np.nan, np.inf, -np.inf)
@@ -101,7 +101,7 @@ KINDS = {
 
 
 def random_machine(kind: str, seed: int, n_labels: int = 2) -> tuple[Any, Any]:
-    """A model whose values are hard to bound: scales, cancelling coefficients; and rows at its boundary and beyond."""
+    """Return a model whose values are hard to bound, because terms cancel, and rows at its boundary and beyond."""
     rng = np.random.default_rng(seed)
     changes = dict(KINDS[kind])
     n_features, n_sv, scale = int(rng.integers(1, 25)), int(rng.integers(2 * n_labels, 50)), 10.0 ** rng.uniform(-3, 3)
@@ -122,7 +122,7 @@ def random_machine(kind: str, seed: int, n_labels: int = 2) -> tuple[Any, Any]:
 
 
 def at_boundary(model: Any, X: Any, rng: Any) -> Any:
-    """Points where the first decision value changes its sign, by bisection between rows, and a little off them."""
+    """Return points where the first decision value changes sign, found by bisecting between rows, and points nearby."""
     positive = oracle.decision_values(model, X)[0][:, 0] > 0
     if positive.all() or not positive.any():
         return X[:0]
@@ -145,11 +145,11 @@ def test_no_bound_of_a_sum_is_broken(kind: str, seed: int, tmp_path: Path) -> No
     program = build(compiled, tmp_path, *STRICT, compiler=C99 if seed == 1 else FUSED)
     answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
     assert answers.certain.mean() > 0.3
-    assert not answers.certain.all()  # there are rows within rounding of the boundary
+    assert not answers.certain.all()  # some rows are on the boundary, up to rounding
 
 
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
-    """The proofs do not rest on useless bounds: some errors come close to them."""
+    """Bounds are not uselessly large: some errors come close to them."""
     for kind in ("affine", "sigmoid", "gaussian"):
         model, rows = random_machine(kind, 5)
         compiled = approxsvm.compile(model, mode="exact")
@@ -166,7 +166,7 @@ def table(n_classes: int, n_features: int = 9) -> tuple[Any, Any]:
     y = rng.integers(0, n_classes, 240)
     X = rng.normal(size=(240, n_features)) + 1.5 * np.eye(n_classes, n_features)[y]
     X = X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0
-    return X.astype(np.float32).astype(float), y  # otherwise no float32 row has the categories
+    return X.astype(np.float32).astype(float), y  # otherwise, no float32 row contains the categories
 
 
 def projected(last: Any) -> Any:
@@ -178,7 +178,7 @@ def projected(last: Any) -> Any:
 
 @pytest.mark.parametrize("last", [PowerTransformer(), SplineTransformer(4)])
 def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
-    """Scaled to 0 up to rounding, the first row may or may not be divided by its norm."""
+    """The first row is scaled to 0 up to rounding, so it may or may not be divided by its norm."""
     X = np.random.default_rng(0).random((200, 3)) * [1.0, 0.7, 1.3] + [30001.0, 20000.3, 40000.7]
     X = X.astype(np.float32).astype(float)
     source = make_pipeline(MinMaxScaler(), Normalizer(), QuantileTransformer(n_quantiles=10), last, SVC(gamma=0.5))
@@ -195,7 +195,7 @@ def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
     ("step", "mode"), [(FunctionTransformer(np.log), "exact"), (PowerTransformer("box-cox"), "approximate")]
 )
 def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) -> None:
-    """For any size of the intercept and any tolerance."""
+    """Logarithms of such numbers are refused for any intercept and any tolerance."""
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)))
     model = approxsvm.read_any(make_pipeline(step, SVC(gamma=0.3)).fit(X, X[:, 0] > 1.0))
     model = replace(model, intercept=model.intercept + 1e3)
@@ -207,7 +207,7 @@ def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) 
 
 
 def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
-    """A row that is too long only for the first target."""
+    """The row's norm is too large only for the first target."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     near, far = SVR(gamma=0.5).fit(X, X[:, 0]), SVR(gamma=1e-38, C=1e3).fit(X, 1e6 + X[:, 1])
     source = MultiOutputRegressor(SVR()).fit(X, X)
@@ -219,7 +219,7 @@ def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
     assert np.isinf(answers.bounds[1]).all()
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_numbers_beyond_float32_are_refused(factor: float, tmp_path: Path) -> No
 
 
 def test_rows_as_long_as_allowed_have_values(tmp_path: Path) -> None:
-    """The last evaluated row stays within float32, and the next one is refused."""
+    """The longest evaluated row does not overflow float32, and the next longer one is refused."""
     for kind in ("linear", "degree 3", "sigmoid", "gaussian"):
         model, _ = random_machine(kind, 3)
         compiled = approxsvm.compile(model, mode="exact")
@@ -272,7 +272,7 @@ def test_rows_as_long_as_allowed_have_values(tmp_path: Path) -> None:
 
 
 def test_two_translation_units(tmp_path: Path) -> None:
-    """Headers of several models, ensembles among them, in one program."""
+    """Headers for several models, including ensembles, are used in one program."""
     X, y = table(3)
     models = {
         "mean": CalibratedClassifierCV(SVC(), cv=2).fit(X, y),

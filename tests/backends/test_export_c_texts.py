@@ -1,4 +1,4 @@
-"""C headers of tables: raw rows with categories, missing values and codes of texts, equal to the source."""
+"""C headers for tables: raw rows with categories, missing values and string codes; answers equal the source's."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ int main(void) {
 
 
 def codes_of(compiled, folder, known):
-    """The header's codes for texts of column 0 equal Python's; returns the code of a missing value."""
+    """Assert that the header's string codes for column 0 equal Python's; return the code of a missing value."""
     folder.mkdir(exist_ok=True)
     compiled.export_c(folder / "m.h", name="m")
     (folder / "main.c").write_text(MAIN)

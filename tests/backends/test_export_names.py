@@ -1,4 +1,4 @@
-"""Names of exported models: any that compiles is taken, and those of the languages are refused."""
+"""Names of exported models: any name that compiles is accepted, and names reserved by the languages are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_names_of_the_languages_are_refused(export: Any, tmp_path: Path) -> None
 
 
 def test_names_that_begin_like_those_of_the_text(tmp_path: Path) -> None:
-    """The default name of a header is the prefix that its text has before names are inserted."""
+    """A header's default name is also the prefix in the code templates."""
     ensemble = read_artifact(GOLDEN / "iris_ensemble.asvm")
     for name in ("model", "model_2", "net"):
         export_c(ensemble, tmp_path / f"{name}.h", name=name)
@@ -43,7 +43,7 @@ def test_names_that_begin_like_those_of_the_text(tmp_path: Path) -> None:
 
 
 def test_functions_of_the_c_library_are_refused(tmp_path: Path) -> None:
-    """Every function that <cmath>, <cstring>, <cstdlib> and <cstdio> declare in ISO C, by this machine's compiler."""
+    """Check every ISO C function that this machine's <cmath>, <cstring>, <cstdlib>, <cstdio> and <cctype> declare."""
     if shutil.which("g++") is None:
         pytest.skip("no g++ here")
     source = "".join(f"#include <{name}>\n" for name in ("cmath", "cstring", "cstdlib", "cstdio", "cctype"))

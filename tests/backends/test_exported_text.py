@@ -1,4 +1,4 @@
-"""The C99 of exported headers by itself: compiled as it is, behind numbers, without the exporter's hand."""
+"""The C99 templates of exported headers, compiled unchanged after a model's constants, without the exporter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def texts(folder: Path) -> str:
 
 
 def test_names_stay_apart() -> None:
-    """In a header, `model_NAME_` and `approxsvm_NAME` have the same prefix and the same end."""
+    """In a header, `model_NAME_` and `approxsvm_NAME` get the same prefix and suffix."""
     exported, program = texts(EXPORTED), texts(INCLUDE / "approxsvm" / "program")
     of_models = set(re.findall(r"\bmodel_(\w+)_\b", exported))
     shared = set(re.findall(r"\b(?:approxsvm|APPROXSVM)_(\w+)", exported + program))
@@ -106,7 +106,7 @@ def test_a_model_made_by_hand(tmp_path: Path) -> None:
     assert strange[1:].tolist() == [np.inf, 0.0, 0.0]
 
 
-# A model of sums, one with probabilities, one with a table of ops, one with slices
+# A model of sums, one with probabilities, one with an op table, and one with slices.
 RAW = ("iris_classes", "iris_calibrated", "diabetes_pipeline", "iris_slices")
 
 

@@ -1,4 +1,4 @@
-"""ONNX graphs in onnxruntime: the same answers, skl2onnx's names, and no certain label is wrong."""
+"""ONNX graphs in onnxruntime: the same answers, skl2onnx's names, and no incorrect certain labels."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def session(graph: Any, *, optimize: bool = True) -> Any:
 
 
 def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
-    """Outputs by name; their declared shapes match the results."""
+    """Return outputs by name; check that their declared shapes match the results."""
     ready = session(graph, **options)
     (given,) = ready.get_inputs()
     assert given.name == "X"
@@ -73,7 +73,7 @@ def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
 
 
 def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
-    """A graph that also outputs values, bounds and whether a label of two classes is certain."""
+    """Return a graph that also outputs values, bounds and, for two classes, whether the label is certain."""
     export = _Export(artifact, str(np.dtype(dtype)), certain=True, fallback=False, max_bytes=1 << 28)  # type: ignore[arg-type]
     (known,) = export.known_values()
     n = int(artifact.header["n_decisions"])
@@ -89,7 +89,7 @@ def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
 
 
 def test_a_process_without_its_variance_gives_no_probabilities() -> None:
-    """Its source has them, so its latent values have another name."""
+    """The source has probabilities, so the latent values get another name."""
     fast = approxsvm.compile(GaussianProcessClassifier(RBF(3.0), optimizer=None).fit(X[:100], TWO[:100]))
     found = run(fast.to_onnx(input_type="float64"), X)
     assert set(found) == {"label", "scores", "certain"}
@@ -145,7 +145,7 @@ def test_saved_artifacts_in_two_runtimes(path: Path) -> None:
 
 
 def _rows_for(fast: Any) -> Any:
-    """Rows around the model's centers, or random ones."""
+    """Return rows around the model's centers, or random ones."""
     rng, artifact = np.random.default_rng(1), fast.artifact
     rows = rng.normal(size=(100, fast.n_features_in_))
     if artifact.input_map is None and artifact.n_centers and not artifact.members:
@@ -155,11 +155,11 @@ def _rows_for(fast: Any) -> Any:
     return np.abs(rows) if has_logarithms else rows
 
 
-# --- default outputs of a graph
+# --- a graph's default outputs
 
 
 def test_a_label_alone_does_not_mislead() -> None:
-    """Default OneClassSVM on iris: 4 of the 150 labels of its expansions were wrong, and not certain."""
+    """With a default OneClassSVM on iris, the expansion gets 4 of 150 labels wrong; none of them is certain."""
     rows = load_iris().data
     source = OneClassSVM().fit(rows)
     fast = approxsvm.compile(source, rows)
@@ -253,7 +253,7 @@ def test_rows_too_far_apart_for_float64_are_refused() -> None:
 
 def of_skl2onnx(model: Any, rows: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings of skl2onnx about scikit-learn's version
+        warnings.simplefilter("ignore")  # skl2onnx warns about scikit-learn's version
         import skl2onnx
 
         return skl2onnx.to_onnx(model, rows, **options)
@@ -329,11 +329,11 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatc
         fast.to_onnx()
 
 
-# --- what is certain
+# --- certain labels
 
 
 def test_nothing_is_certain_of_cosines_where_squares_underflow() -> None:
-    """Frequencies so high that rows with lost norms matter."""
+    """Frequencies are so high that rows matter whose norms underflow."""
     rng = np.random.default_rng(1)
     numbers = {"phases": rng.uniform(0, 6, 20), "coef": rng.normal(size=20), "intercept": np.zeros(1)}
     frequencies = 1e200 * rng.normal(size=(20, 2))
@@ -354,7 +354,7 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         labels=np.array([1, 0]),
     )
     artifact = approxsvm.compile(model).artifact
-    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_bounds.py judges it
+    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_bounds.py tests it
     for dtype in (np.float64, np.float32):
         rows = np.concatenate([X / scale, X, 1e9 * X, 1e25 * X[:5]]).astype(dtype)
         found = run(with_bounds(artifact, dtype), rows)
@@ -383,7 +383,7 @@ def test_a_power_beyond_float64_has_no_value() -> None:
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
-    """The attack of attacks.py on the graphs of the same artifacts; returns the worst error over its bound."""
+    """Run the attack in attacks.py on graphs of the same artifacts; return the largest ratio error / bound."""
     worst = [0.0]
 
     def judge(model: KernelModel, artifact: Artifact, rows: Any, _: int) -> Tally:
@@ -426,7 +426,7 @@ def test_no_bound_is_broken(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_numbers_that_onnxruntime_narrows_to_float32_keep_their_digits() -> None:
-    """A tiny intercept, one feature scaled by almost 1, and a factor between matrices that float32 does not hold."""
+    """Check a tiny intercept, a feature scaled by almost 1, and a factor of matrices that float32 cannot represent."""
     model = random_model(0, n_features=1, dual_coef=1e-250 * RNG.normal(size=(1, 40)), intercept=np.array([1e-251]))
     rows = RNG.normal(size=(50, 1))
     for scaler in (MaxAbsScaler(), StandardScaler(with_mean=False)):
@@ -466,4 +466,4 @@ def test_the_table_is_never_below_its_functions(degree: int) -> None:
         known = table.functions[cell, column].astype(float)
         assert (function <= known)[covered].all()
         near = covered & (s > 2.0**-11) & (s < 8.0)
-        assert (known[near] <= 1.3 * function[near]).all()  # and not much above
+        assert (known[near] <= 1.3 * function[near]).all()  # and not much larger

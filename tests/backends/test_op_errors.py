@@ -1,6 +1,6 @@
-"""Error propagation of every step, in every interface: mapped rows against extended precision.
+"""Error propagation through every step, in every interface: mapped rows are compared with extended precision.
 
-Decision values would hide it, because the rounding of their sums, above all in float32, exceeds the error of a step.
+Decision values would hide errors of steps, because their sums' rounding, above all in float32, is larger.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OPS: dict[str, Any] = {
     "products": ops.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
     **{f"{norm} norm": ops.Normalizer(2, norm) for norm in ("l1", "l2", "max")},
     **{f"{norm} norm of sparse rows": ops.Normalizer(2, norm, "sparse") for norm in ("l1", "l2")},
-    # Of some features: more or fewer outputs, before and after what stays
+    # Steps on some features: more or fewer outputs, before and after unchanged features
     "affine of one": ops.Affine.of(1, subtract=0.3, multiply=1.7, divide=0.9, add=0.1, low=-0.5, first=1),
     "projection of the first": ops.Projection(np.full(2, 300.3), TURN[:2], np.full(2, 0.2), np.zeros(2)),
     "projection of the last": ops.Projection(np.full(2, 300.3), TURN[:2, :1], np.full(1, 0.2), np.zeros(1), first=1),
@@ -64,14 +64,14 @@ OPS: dict[str, Any] = {
     "logarithm of the last": ops.Logarithm(np.array([0.3]), first=2),
     "l2 norm of the last": ops.Normalizer(2, "l2", first=1),
 }
-# Exact parameters over the real numbers, if they differ.
+# Exact real parameters, if they differ.
 MEANT = {
     "affine, parameters off": ops.Affine.of(N, multiply=3.0 * (1 + 0.9e-9), add=0.1),
     "projection, bias off": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2 + 0.9e-9), np.zeros(2)),
 }
-# Preceding steps: none, or one that loses digits, with the source's own arithmetic or another.
+# Preceding steps: none, or one that loses digits, in the source's own arithmetic or another.
 FIRST, _, LAST = np.eye(N)
-FAR = 2.0**39  # the bound of its rounding is half a unit after it
+FAR = 2.0**39  # rounding after adding it is at most 2^-14, half a unit
 FRONTS: dict[str, Callable[[InputMap], InputMap]] = {
     "alone": lambda x: x,
     "the first scaled": lambda x: x.then_affine(add=FAR * FIRST).then_affine(subtract=FAR * FIRST),
@@ -94,19 +94,19 @@ static void case_{k}(FILE *rows, FILE *answers) {{
 
 
 def compiled(name: str, front: str) -> tuple[Any, Any]:
-    """A model of a step's output, and the intended values."""
+    """Return a model of a step's output, and the exact one."""
     meant = FRONTS[front](InputMap.identity(N)).then_part(MEANT.get(name, OPS[name]))
     map_ = FRONTS[front](InputMap.identity(N)).then_part(OPS[name])
     return outputs_of(map_, meant)
 
 
 def outputs_of(map_: InputMap, meant: InputMap | None = None) -> tuple[Any, Any]:
-    """A model of a map's outputs, and what they are meant to be."""
+    """Return a model of a map's outputs, and the exact one."""
     return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_ if meant is None else meant)
 
 
 def sums_of(n: int, **changes: Any) -> Any:
-    """One function per number."""
+    """Return a model with one function per output."""
     numbers = {"support_vectors": np.eye(n), "dual_coef": np.eye(n), "intercept": np.zeros(n)}
     model = random_model(0, task="regression", gamma=1.0, degree=1, coef0=0.0, **numbers, **changes)
     return approxsvm.compile(model, mode="exact")
@@ -114,7 +114,7 @@ def sums_of(n: int, **changes: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def rows() -> Any:
-    """Numbers up to 1, edges and their neighbours, many turns beyond, and nearly zero."""
+    """Return rows of numbers up to 1, edges and their neighbors, numbers many turns away, and tiny ones."""
     rng = np.random.default_rng(0)
     edges = np.array([0.25, 0.5, 0.31, 0.51, 0.7], np.float32)
     near = np.concatenate(
@@ -131,7 +131,7 @@ def rows() -> Any:
 
 
 def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False, least: float = 0.3) -> None:
-    """A header refuses numbers without a real value; others may refuse them if they are not sure."""
+    """Assert that values are within their errors; with `refuses`, rows without an exact value have no finite error."""
     real = mapped(model.input_map, rows)
     exact, slack = real.mid, np.sqrt((real.rad**2).sum(axis=1))
     off = np.sqrt(((values - exact) ** 2).sum(axis=1))
@@ -170,7 +170,7 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
 
 
 def behind_unknown(step: Any) -> InputMap:
-    """A step after the logarithm of a number that may be 0, whose error is infinite."""
+    """Return a map with a step after the logarithm of a number that may be 0, so its error is infinite."""
     scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
     return scaled.then_part(ops.Logarithm(np.array([0.0]))).then_part(step)
 
@@ -199,7 +199,7 @@ MODELS: dict[str, tuple[Any, int]] = {
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[str, Any]) -> None:
-    """Rows alone and side by side: only digits of coordinates remain that far exceed the rounding of sums."""
+    """Check single rows and batches: only coordinate digits that far exceed the rounding of sums remain."""
     source, n_classes = MODELS[name]
     if name == "cubic" and plan["mode"] != "exact":
         return
@@ -230,7 +230,7 @@ def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
     assert_held_in_headers([*(compiled(*case) for case in CASES), *others], rows, tmp_path)
 
 
-# Sums that lose all terms but the first: a test with few terms needs no bound that grows with their number.
+# Sums that lose all terms but the first; with few terms, a bound would not need to grow with their number.
 LONG = 200
 SUMS: dict[str, tuple[Any, float]] = {
     "l1 norm": (ops.Normalizer(LONG, "l1"), 0.9 * 2.0**-53),
@@ -240,7 +240,7 @@ SUMS: dict[str, tuple[Any, float]] = {
 
 
 def long_sum(name: str) -> tuple[Any, Any, Any]:
-    """A model of a long sum, the intended values, and rows: those that lose most, and ordinary ones."""
+    """Return a model of a long sum, the exact one, and rows: some that lose the most digits, and ordinary ones."""
     step, lost = SUMS[name]
     map_ = InputMap.identity(LONG).then_op(step)
     rows = np.full((8, LONG), lost, np.float32)

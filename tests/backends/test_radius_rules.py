@@ -1,4 +1,4 @@
-"""Terms of radii, one at a time: the other terms do not cover the error of these numbers.
+"""Each term of the radii is needed: for these numbers, the other terms do not cover the error.
 
 `python -m tests.mutants` sets each term to 0. Then a case fails here, or tests/mutants/explained.py says why none does.
 """
@@ -24,11 +24,11 @@ ONE, STAYS, RNG = np.ones(1), np.array([np.inf]), np.random.default_rng(0)
 
 
 class Case(NamedTuple):
-    """A row that an op maps, and the numbers that its radii must reach."""
+    """A row mapped by an op, and the numbers that its radii must cover."""
 
     op: Any
     x: Any
-    meant: Any  # the number over the real numbers or the source's; UNKNOWN: the radius has to be infinite
+    meant: Any  # the exact numbers, or the source's; UNKNOWN: the radius must be infinite
     errors: Any = None  # of x
     how: Any = {}  # noqa: RUF012
 
@@ -46,13 +46,13 @@ def exactly(value: Any) -> Fraction:
 
 
 def power(x: float, p: float, *, shifted: bool = False, moved: float = 0.0, raised: float = 0.0) -> Any:
-    """Return a power whose exponent is off by `moved` units of float32, and x^p by `raised` units (power.h)."""
+    """Return a power whose exponent is off by `moved` float32 units, and x^p by `raised` units (power.h)."""
     a, p = mpmath.mpf(x) + shifted, mpmath.mpf(p) * (1 + U32 * moved)
     return (a**p * (1 + U32 * raised) - 1) / p
 
 
 def off_by(y: float, units: float) -> float:
-    """Move a number by units of float32: functions of NumPy may err by 8."""
+    """Move a number by float32 units: NumPy functions may be off by 8."""
     return y * (1.0 + U32 * units)
 
 
@@ -69,7 +69,7 @@ THIRD, ORIGINS = 1.0 / 3.0, RNG.uniform(1e3, 1e4, 40)
 
 
 def between_pieces(origin: float) -> Case:
-    """Return a number that may lie on the edge above it; the next piece rounds far more than it changes."""
+    """Return a case for a number that may lie on the edge above it; the next piece rounds far more than it changes."""
     (value,) = np.polyval([1.0, -origin], [THIRD + origin])
     curve = Pieces(np.array([THIRD]), np.array([0.0, -origin]), np.array([[value, 0.0], [-origin, 1.0]]))
     x = np.nextafter(THIRD, 0.0)
@@ -78,7 +78,7 @@ def between_pieces(origin: float) -> Case:
 
 
 def cubes() -> Case:
-    """Return seventh powers, whose every factor is rounded."""
+    """Return a case of seventh powers, in which every factor is rounded."""
     x = RNG.uniform(1e3, 1e4, 60)
     curve = Pieces(np.empty(0), np.array([THIRD]), np.array([[0.0] * 7 + [1.0]]))
     return Case(ops.PiecewisePolynomial.of(60, [(j, curve) for j in range(60)]), x,
@@ -86,11 +86,11 @@ def cubes() -> Case:
 
 
 def cancelled() -> Case:
-    """Return products whose sum is so small that twice the precision does not hold it."""
+    """Return a case of products whose sum is so small that double the precision cannot represent it."""
     n = 20
     x, matrix = RNG.uniform(1.0, 2.0, (2, n)) * 2.0 ** RNG.integers(-18, 18, (2, n))
     rest = sum(Fraction(a) * Fraction(b) for a, b in zip(x, matrix, strict=True))
-    for _ in range(4):  # what is left of the sum, in ever smaller terms
+    for _ in range(4):  # the rest of the sum, in ever smaller terms
         left = float(rest)
         x, matrix, rest = np.append(x, -left), np.append(matrix, 1.0), rest - Fraction(left)
     order = RNG.permutation(len(x))

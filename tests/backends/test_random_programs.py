@@ -1,4 +1,4 @@
-"""Random programs of ops, in every interface: how ops follow each other.
+"""Random sequences of ops, in every interface.
 
 The environment variable RANDOM_PROGRAMS sets the number of seeds.
 """
@@ -27,13 +27,13 @@ SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 
 
 class Programs:
-    """A generator of input maps of N features."""
+    """A generator of input maps with N features."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
 
     def numbers(self, *shape: int) -> Any:
-        """Return numbers of one random scale."""
+        """Return numbers with a common random scale."""
         return self.rng.normal(size=shape) * 10.0 ** self.rng.integers(-3, 4)
 
     def some(self, n: int, numbers: Any, neutral: float = np.inf) -> Any:
@@ -93,7 +93,7 @@ class Programs:
         return outputs_of(map_)
 
     def rows(self, k: int) -> Any:
-        """Return rows of ordinary numbers, whole ones, all magnitudes and zeros."""
+        """Return rows of ordinary numbers, integers, numbers of all magnitudes, and zeros."""
         rng = self.rng
         kinds = [rng.normal(size=(k, N)), rng.uniform(0, 1, (k, N)), np.round(3 * rng.normal(size=(k, N))),
                  rng.normal(size=(k, N)) * 10.0 ** rng.integers(-25, 20, (k, N)),

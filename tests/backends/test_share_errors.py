@@ -1,6 +1,6 @@
-"""Intervals of probabilities in the core, headers and graphs, compared with extended precision.
+"""Probability intervals in the core, headers and graphs, compared with extended precision.
 
-Rows would hide it: float32 values, and bounds narrowed to float32, are wider than the rounding of probabilities.
+Tests with rows would hide errors: float32 values and bounds add more than the rounding of probabilities.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HEADS: dict[str, tuple[Any, int]] = {
     "of values, many": (OneVsRestCalibration((MIXED * 6)[:17]), 17),
     "density": (DensityMarks(np.linspace(0.1, 1.0, 10)), 1),
 }
-ROOM = 17  # of values and of probabilities
+ROOM = 17  # for values and for probabilities
 PROGRAM = """
 static void case_{k}(FILE *rows, FILE *answers) {{
     static double values[{room}], p[3 * {room}];
@@ -72,7 +72,7 @@ def outputs_of(name: str) -> Outputs:
 
 
 def head_of_one(name: str) -> Any:
-    """Compile a small model that has the head."""
+    """Compile a small model with the named outputs."""
     n, outputs = HEADS[name][1], outputs_of(name)
     more: dict[str, Any] = {"task": "one_class"} if n == 1 else {"labels": np.arange(n), "n_support": np.full(n, 6)}
     n_functions = n if outputs.of_each_class else max(n * (n - 1) // 2, 1)
@@ -82,7 +82,7 @@ def head_of_one(name: str) -> Any:
 
 
 def exact(name: str, values: Any) -> Ball:
-    """Probabilities over the real numbers."""
+    """Return the exact probabilities."""
     outputs, n = outputs_of(name), HEADS[name][1]
     return class_numbers.probabilities(outputs, Ball.of(values[:, : n_values(n)]))
 
@@ -94,7 +94,7 @@ def n_values(n: int) -> int:
 
 @pytest.fixture(scope="module")
 def known() -> tuple[Any, Any]:
-    """Values around 1 and -1, some next to them, and bounds: zero, tiny and wide ones."""
+    """Return values around 1, -1 and others, some very close, and bounds: zero, tiny and wide ones."""
     rng = np.random.default_rng(0)
     values = rng.choice([1.0, 1.0, -1.0, 0.4, 5e-5], (300, ROOM)) + rng.normal(size=(300, ROOM)) * 10.0 ** rng.uniform(
         -12, -0.5, (300, 1)

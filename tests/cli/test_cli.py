@@ -106,7 +106,7 @@ def test_pickles_need_trust(tmp_path):
 
 
 def test_a_delimiter_decides_what_text_is(tmp_path):
-    """In tables and in files with uninformative names; without the option, the error for another delimiter names it."""
+    """The option applies to tables and files with uninformative names; without it, the error names the delimiter."""
     rows = np.random.default_rng(0).normal(size=(40, 3))
     fast = approxsvm.compile(SVC().fit(rows, rows[:, 0] > 0))
     fast.save(tmp_path / "m.asvm")
@@ -154,7 +154,7 @@ RANGE = "y\n-1 1\n0 10\nx\n-1 1\n1 0 4\n2 -8 8\n4 0 1\n"
 
 @pytest.fixture
 def scaled(tmp_path):
-    """Model files trained on rows scaled by svm-scale, the range file, and raw rows: a factor, two shifts, a zero."""
+    """Write model files trained on rows scaled by svm-scale, and a range file, and return raw and scaled rows."""
     (tmp_path / "range").write_text(RANGE)
     rng = np.random.default_rng(0)
     raw = rng.uniform([0, -8, 5, 0], [4, 8, 5, 1], size=(40, 4))
@@ -169,7 +169,7 @@ def scaled(tmp_path):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_range_files(scaled, kernel):
-    """The artifact takes the unscaled rows, and gives the model's answers for the scaled ones."""
+    """For unscaled rows, the artifact gives the model's answers for the scaled ones."""
     folder, raw, made = scaled
     source, output = folder / f"{kernel}.model", folder / "out.asvm"
     expected = approxsvm.compile(source, n_features=4, mode="exact").predict(made)
@@ -252,7 +252,7 @@ def test_an_unwritable_output_is_named(tmp_path):
 
 @pytest.fixture
 def verified(tmp_path):
-    """Artifacts of the golden classifier: an honest one, and one with an intercept changed after compiling."""
+    """Return artifacts of the golden classifier: an honest one, and one of a model with a changed intercept."""
     source = GOLDEN / "breast_cancer.model"
     honest, moved = tmp_path / "honest.asvm", tmp_path / "moved.asvm"
     approxsvm.compile(source).save(honest)

@@ -1,7 +1,7 @@
-"""Every option of every command with absurd values, and every kind of empty file.
+"""Every option of every command, with absurd values, and every kind of empty file.
 
-None ends in a traceback or takes gigabytes; every refusal is one line. The options come from click, so new ones are
-covered as well.
+None causes a traceback or takes gigabytes; every error is one line. The options are taken from click, so new ones are
+also covered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ except ImportError:  # Windows
 
 INTEGERS = ("0", "-1", str(2**31 - 1), str(2**63), "1.5")
 REALS = ("-1", "nan", "inf", "1e-320", "1e308", "")
-ROOM = 1 << 30  # bytes that a command may take in addition to this process's
+ROOM = 1 << 30  # memory in bytes that a command may use in addition to this process's
 
 
 def is_integer(parameter: click.Parameter) -> bool:
@@ -67,7 +67,7 @@ def cases(wanted: Any, values: tuple[str, ...]) -> list[Any]:
 
 @pytest.fixture
 def limited() -> Iterator[None]:
-    """Limit memory to this process's plus `ROOM`, if the system can."""
+    """Limit memory to this process's plus `ROOM`, if the system supports it."""
     status = Path("/proc/self/status")
     if resource is None or not status.exists():
         yield
@@ -81,7 +81,7 @@ def limited() -> Iterator[None]:
 
 
 def assert_answered(result: Result) -> None:
-    """The command succeeded, or one line gives the reason."""
+    """Assert that the command succeeded, or that one line gives the reason."""
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     assert "Traceback" not in result.output
     assert not re.search("allocate|out of memory|MemoryError", result.stderr), result.stderr
@@ -148,7 +148,7 @@ def test_files_that_may_not_be_read_or_written(tmp_path, command, parameter, val
 @pytest.mark.parametrize("option", ["cost", "gamma", "nu", "epsilon"])
 @pytest.mark.parametrize("value", ["nan", "1e400"])
 def test_training_needs_finite_numbers(tmp_path, option, value):
-    """LIBSVM trains with a C that is not a number, and prints a table."""
+    """LIBSVM itself would train with a C of NaN, and print a table."""
     make_files(tmp_path)
     result = run("cross-validate", needed_values("cross-validate", tmp_path) | {option: value})
     assert result.exit_code == (2 if (option, value) == ("nu", "1e400") else 1)
@@ -173,7 +173,7 @@ def test_empty_files(tmp_path, command, parameter, value):
     values[parameter.name] = [*values[parameter.name][:-1], path] if parameter.nargs == -1 else path
     result = run(command, values)
     assert_answered(result)
-    if command == "score":  # answers empty files with empty files
+    if command == "score":  # its answers for empty files are empty files
         return
     assert result.exit_code == 1
     assert value in result.stderr
@@ -230,7 +230,7 @@ def threads_of_a_loop_in_a_loop() -> list[int]:
 
 
 def test_workers_of_multiprocessing_have_threads_too():
-    """joblib starts no processes in them, and warns; we use threads. Inside its own loops its rule applies."""
+    """joblib starts no processes in them, and warns; we use threads. Inside joblib's own loops, its rule applies."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(threads_and_warnings, [3, 1]) == [(3, []), (1, [])]
         assert pool.map(threads_and_warnings, [-1]) == [(n_threads(-1), [])]
@@ -253,7 +253,7 @@ EVERY_TYPE = (int, np.int8, np.uint8, np.int64, np.uint64, lambda value: np.arra
 
 @pytest.mark.parametrize("mode", ["certified", "approximate"])
 def test_equal_options_of_any_type_give_equal_artifacts(mode):
-    """NumPy's integers were taken for no degree, and uninitialised memory for a bound."""
+    """NumPy integers were once read as no degree, and uninitialized memory as a bound."""
     for degree, n_centers in (1, 3), (3, 1), (4, 2):
         made = {
             approxsvm.compile(
@@ -296,7 +296,7 @@ def test_options_of_other_types_are_refused(option, value):
 
 
 def test_errors_name_only_options_that_were_given(tmp_path):
-    """verify has no --n-features, and convert-model takes the number from the model."""
+    """verify has no --n-features, and convert-model reads the number from the model."""
     (tmp_path / "rows").write_text("1 1:0.5 31:1\n")
     model, rows = str(GOLDEN / "breast_cancer.model"), str(tmp_path / "rows")
     approxsvm.compile(model, mode="exact").save(tmp_path / "m.asvm")
@@ -316,11 +316,11 @@ def test_whole_numbers():
         whole_number("4", "x", 1)
 
 
-# --- files that claim more columns than they have bytes
+# --- files with more columns than bytes
 
 
 def test_indices_as_large_as_they_get(tmp_path, limited):
-    """Rows are sparse, and absent columns take no memory."""
+    """Rows are sparse, so absent columns take no memory."""
     make_files(tmp_path)
     (tmp_path / "rows.t").write_text("1 1:3 2147483646:4\n-1 7:1\n1 1:2\n-1 7:2\n")
     shown = run("gamma-max", {"data": tmp_path / "rows.t"})

@@ -1,4 +1,4 @@
-"""A progress bar is shown to people, and nowhere else."""
+"""A progress bar is shown only to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No command overwrites its input, or writes two outputs to one file: every pair, every kind of second name."""
+"""No command overwrites its input, or writes two outputs to one file, for every pair and every kind of second name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SECOND_NAMES: dict[str, Callable[[Path, Path], Path]] = {
 
 
 def names_of(command: str, kind: type) -> list[tuple[click.Parameter, int]]:
-    """Parameters of a command that name files of a kind; repeatable parameters once per file."""
+    """Return a command's parameters that name files of this type; repeatable parameters occur once per file."""
     return [
         (parameter, place)
         for parameter in main.commands[command].params
@@ -92,7 +92,7 @@ def test_a_file_cannot_be_two_things(tmp_path, command, one, other, second_name)
     first.touch()
     second = values[output.name] = SECOND_NAMES[second_name](first, tmp_path / "second.csv")
     called, written = called_by(parameter), called_by(output)
-    if command == "score":  # it knows the role of each file
+    if command == "score":  # it knows each file's role
         values["output_format"] = "csv"
         called, written = "model" if first.suffix == ".asvm" else "input", "output"
     before = content_of(tmp_path)
@@ -142,11 +142,11 @@ def test_two_outputs_may_be_dev_null(tmp_path):
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-# --- names follow the system
+# --- system rules for names
 
 
 def test_a_folder_that_is_not_there_cannot_be_left(tmp_path, monkeypatch):
-    """The system ignores the rest of the name, whatever it would spell otherwise."""
+    """The system reports an error, whatever the rest of the name would otherwise refer to."""
     make_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     result = run("convert-model", {"source": "m.model", "output": "missing/../y.asvm"})
@@ -181,7 +181,7 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_followed(tmp_path):
 
 
 def test_an_artifact_that_is_saved_over_stays_what_it_was(tmp_path):
-    """For any way to load it, including a mapped matrix."""
+    """The artifact stays unchanged for any way of loading it, including a mapped matrix."""
     X = np.random.default_rng(0).normal(size=(20, 30))
     path = tmp_path / "m.asvm"
     path.write_bytes((GOLDEN / "breast_cancer.asvm").read_bytes())
@@ -220,7 +220,7 @@ def test_score_dataset_keeps_models_and_inputs(scored, first, second_name):
 
 @pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
 def test_parts_keep_models_inputs_and_each_other(scored):
-    """Also unanswered inputs, and leftovers of an earlier run to be replaced."""
+    """Unanswered inputs, and leftovers from an earlier run that are to be replaced, are also checked."""
     inputs, answers = scored / "in", scored / "answers"
     inputs.mkdir()
     for name in ("a.csv", "b.csv"):
@@ -246,7 +246,7 @@ def test_parts_keep_models_inputs_and_each_other(scored):
 
 
 def test_standard_output_may_be_an_input(scored, monkeypatch):
-    """As after `score m rows.csv -o - >> rows.csv`, which would read its own output without end."""
+    """`score m rows.csv -o - >> rows.csv` would read its own output forever."""
     with (scored / "rows.csv").open("a") as rows:
         monkeypatch.setattr(sys, "stdout", rows)
         with pytest.raises(InputError, match=r"standard output is the same file as input .*rows.csv"):

@@ -18,7 +18,7 @@ from approxsvm.runtime.evaluator import Evaluator, available_outputs, read_artif
 
 RNG = np.random.default_rng(0)
 X = RNG.random((300, 4))
-SOURCES = {  # some rows of each are certified
+SOURCES = {  # each certifies some rows
     "one function": (SVC(), X.sum(axis=1) > 2),
     "pairs": (SVC(), (2 * X.sum(axis=1)).astype(int)),
     "probabilities": (CalibratedClassifierCV(SVC(), ensemble=False), X.sum(axis=1) > 2),
@@ -39,7 +39,7 @@ def artifact_of(name: str) -> Any:
 
 
 def requests(artifact: Any) -> list[tuple[str, ...]]:
-    """Every combination of outputs beside the certificate."""
+    """Return every combination of outputs other than the certificate."""
     others = [output for output in available_outputs(artifact) if output != "certified"]
     return [some for n in range(len(others) + 1) for some in combinations(others, n)]
 

@@ -1,4 +1,4 @@
-"""The documentation's C++ program and cpp/examples/embed on artifacts of every kind, and the tests of class Model."""
+"""The documentation's C++ program and cpp/examples/embed on artifacts of every kind, and tests of class Model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def blocks() -> list[str]:
     return re.findall(r"^```cpp\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
 
 
-# All are in one source file, because the headers take nearly all of the compile time.
+# All are in one source file, because the headers account for nearly all of the compile time.
 ALL = """
 #define main embed
 #define n_rows n_rows_of_embed
@@ -57,7 +57,7 @@ int main(int n_words, char** words) {
 
 @pytest.fixture(scope="module")
 def programs(shared_folder: Path) -> Path:
-    """Build outside the tree, as the CMakeLists.txt of the example says; arguments choose a program."""
+    """Build outside the tree, as described in the example's CMakeLists.txt; arguments choose a program."""
 
     def build(folder: Path) -> None:
         headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
@@ -98,7 +98,7 @@ def two_labels() -> Any:
     return X, np.array(["ham", "spam and eggs", "x"])[np.column_stack([y, y > 0])]
 
 
-# Features that no golden artifact has.
+# Features missing from the golden artifacts.
 ANSWERED: dict[str, Callable[[], Any]] = {
     "reals": lambda: approxsvm.compile(SVC().fit(sample()[0], np.array([-1.0, 2.0])[sample()[1]])),
     "targets": lambda: approxsvm.compile(MultiOutputClassifier(SVC()).fit(*two_labels())),
@@ -110,7 +110,7 @@ GOLDEN_ARTIFACTS = sorted(GOLDEN.glob("*.asvm"))
 
 
 def text(label: Any) -> str:
-    """A number as C++ prints it: with the fewest digits."""
+    """Return a label as C++ prints it, with the fewest digits."""
     return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)
 
 
@@ -123,7 +123,7 @@ class Answers:
 
     def __init__(self, artifact: Any, rows: npt.NDArray[Any]) -> None:
         self.fast = approxsvm.Predictor(artifact)
-        rows = rows.astype(np.float64)  # the same numbers, which is the meaning of float rows in C++
+        rows = rows.astype(np.float64)  # float rows in C++ mean the same numbers
         self.rows, self.evaluator = rows, self.fast._evaluator
         self.labels = self.fast.predict(rows)
         self.n_values = int(artifact.header["n_decisions"])

@@ -1,4 +1,4 @@
-"""Programs that embed the library: a list of parts, one header, a model as a header, the C++ wrapper of the library."""
+"""Programs that embed the library: with a list of parts, one header, a model as a header, or the C++ wrapper."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ int n_features() {
 
 @pytest.fixture(scope="module")
 def tumor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of two classes after a scaler as a header, next to the library's."""
+    """Write a two-class model with a scaler as a header, next to the library's header."""
     folder = tmp_path_factory.mktemp("tumor")
     X, y = load_breast_cancer(return_X_y=True)
     fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y), X)
@@ -167,7 +167,7 @@ TWO_VERSIONS = (
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two copies of the one-file header in two folders, and one of another version."""
+    """Write two copies of the one-file header to two folders, and a third of another version."""
     folder = tmp_path_factory.mktemp("copies")
     text = one_header(INCLUDE)
     later, n_numbers = re.subn(r"(APPROXSVM_HEADERS (?:!= )?)\d+", r"\g<1>9999", text)
@@ -211,7 +211,7 @@ def test_two_versions_in_one_file_are_one_error(copies: Path, headers: list[str]
 
 @pytest.mark.slow
 def test_two_versions_in_one_program(copies: Path, tmp_path: Path) -> None:
-    """No function of one version stands for a function of the other, which a linker would do for equal names."""
+    """No function of one version replaces the other's, as a linker would do for equal names."""
     symbols = []
     for version in ("one", "later"):
         source, made = tmp_path / f"{version}.cpp", tmp_path / f"{version}.o"
@@ -224,7 +224,7 @@ def test_two_versions_in_one_program(copies: Path, tmp_path: Path) -> None:
 
 
 def test_every_header_has_its_guard() -> None:
-    """Named after its path, so that no two are equal; the parts of C headers and version.hpp have none."""
+    """Guards are named after paths, so that no two are equal; the parts of C headers, and version.hpp, have none."""
     for path in sorted((INCLUDE / "approxsvm").rglob("*.h*")):
         name = str(path.relative_to(INCLUDE))
         if path.parent.name == "exported" or path.name == "version.hpp":

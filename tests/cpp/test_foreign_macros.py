@@ -1,4 +1,4 @@
-"""The public headers after other people's: windows.h, Qt, X11, Unreal, Arduino and similar ones."""
+"""The public headers included after third-party ones: windows.h, Qt, X11, Unreal, Arduino and similar ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the native tests as a C++ developer would, plain and under sanitizers."""
+"""Build and run the native tests as a C++ developer would, with and without sanitizers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from native_build import kernels_of_the_wheel, run
 
 pytestmark = [pytest.mark.native, pytest.mark.slow]
 
-# Sanitizers cover programs that call the library. Its kernels are the installed wheel's: the zoo runs them, with every
-# other header, under sanitizers (tests/zoo/executors/headers.cpp). Undefined behavior ends a test without a message,
-# which compiles a sixth faster. Addresses are checked by calls, which compile a third faster and run as fast. A build
-# by hand, as in CONTRIBUTING.md, sanitizes everything and reports positions.
+# Sanitizers cover the programs that call the library. The library's kernels are the installed wheel's: the zoo tests
+# their headers, and all others, under sanitizers (tests/zoo/executors/headers.cpp). Undefined behavior ends a test
+# without a message, which makes compiling a sixth faster. Addresses are checked by function calls, which make compiling
+# a third faster and run as fast. A manual build, as in CONTRIBUTING.md, sanitizes everything and reports positions.
 SANITIZED = [
     "-DCMAKE_CXX_FLAGS=-Werror -fsanitize-undefined-trap-on-error --param asan-instrumentation-with-call-threshold=0",
     "-DAPPROXSVM_SANITIZE=address,undefined",
@@ -37,7 +37,7 @@ OPTIMIZED = ["-DCMAKE_CXX_FLAGS=-Werror"]
 def test_native_tests(tmp_path: Path, options: list[str], part: str, selection: list[str]) -> None:
     broken = tmp_path / "broken"
     if options is SANITIZED:
-        draw = random.Random(0)  # all of them take a minute under sanitizers
+        draw = random.Random(0)  # all take a minute under sanitizers
         some = [gamma_of_minus_zero(), *(one for one in all_broken() if draw.random() < 0.1 and one.must != OF_LABELS)]
         broken.write_bytes(b"".join(struct.pack("<QB", len(one.data), one.is_refused) + one.data for one in some))
     tests = ["-DAPPROXSVM_BUILD_TESTS=ON", f"-DAPPROXSVM_BROKEN_ARTIFACTS={broken}", *kernels_of_the_wheel()]

@@ -1,4 +1,4 @@
-"""The output of approxsvm-predict, and what remains after an error."""
+"""The output of approxsvm-predict, and the files left after an error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_standard_output_that_is_a_file_gets_the_closing_line_last(files: Files)
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("option", ["-b 0", "-q"])
 def test_closed_standard_streams_change_no_output(files: Files, closed: tuple[int, ...], option: str) -> None:
-    """The system gives the output file the number of a closed stream; an unprintable closing line is an error."""
+    """The output file gets a closed stream's descriptor number; a summary line that cannot be printed is an error."""
     fast, rows, targets = files.save_rows()
     closings = " ".join(f"{number}>&-" for number in closed)
     command = ["sh", "-c", f'exec "$@" {closings}', "sh", TOOL, *option.split(), *files.arguments]
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_finished_is_taken_away(files: Files) -> None:
     files.save_rows()
     files.output.write_text("earlier")
     names = files.names()
-    # With the signal ignored, the write itself fails.
+    # Because the signal is ignored, the write itself fails.
     limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh", TOOL, *files.arguments]
     done = subprocess.run(limited, stderr=subprocess.PIPE, timeout=60, check=False)
     assert (done.returncode, done.stderr.decode()) == (1, f"{ERROR}{files.output}: File too large\n")

@@ -1,4 +1,4 @@
-"""Every answer of svm-predict: types, kernels, numbers of classes, probabilities; each line of LIBSVM's contract."""
+"""Parity with svm-predict for all types, kernels, class counts and probabilities: each line of LIBSVM's contract."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OTHERS = [(s, t, None) for s in (2, 3, 4) for t in KERNELS]
 
 
 def sorted_apart(labels: tuple[int, ...], n_rows: int = 150, seed: int = 3) -> str:
-    """Rows of classes that overlap, so that labels and probabilities vary."""
+    """Return rows of overlapping classes, so that labels and probabilities vary."""
     rng = np.random.default_rng(seed)
     targets = rng.integers(0, len(labels), n_rows)
     rows = random_rows(n_rows, seed)
@@ -85,7 +85,7 @@ def test_more_classes_than_the_engines_take(files: Files, libsvm: Libsvm) -> Non
 
 @pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT])
 def test_kernel_values_that_overflow(files: Files, libsvm: Libsvm, text: str) -> None:
-    """Infinity times a coefficient of 0 is not a number."""
+    """Infinity times a coefficient of 0 is NaN."""
     model = files.folder / "m.model"
     model.write_text(text.replace("rbf", "polynomial\ndegree 200\ncoef0 1").replace("\n1 1:0.1", "\n0 1:1e10"))
     files.data.write_text("3 1:1e10\n5 1:3\n3 1:-1e10\n3 2:1e300\n")
@@ -101,7 +101,7 @@ def test_a_class_without_support_vectors(files: Files, libsvm: Libsvm) -> None:
     libsvm.check(model, "-b", 1)
 
 
-# --- votes and probabilities by hand
+# --- votes and probabilities computed by hand
 
 PAIRS_TEXT = """svm_type c_svc
 kernel_type rbf
@@ -133,7 +133,7 @@ def test_the_first_of_the_classes_with_the_most_votes_wins(files: Files, libsvm:
 
 
 def test_a_value_of_zero_is_a_vote_for_the_second_class(files: Files, libsvm: Libsvm) -> None:
-    """All pairs are 0 at distant rows: votes are 0, 1 and 2."""
+    """All pairwise values are 0 at distant rows: the classes get 0, 1 and 2 votes."""
     model = files.folder / "m.model"
     model.write_text(PAIRS_TEXT.format(rho="0 0 0", a="0 0 0"))
     files.data.write_text("7 1:1e9\n9 2:-1e9\n")
@@ -142,7 +142,7 @@ def test_a_value_of_zero_is_a_vote_for_the_second_class(files: Files, libsvm: Li
 
 
 def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libsvm: Libsvm) -> None:
-    """Rows equally near to all classes: all pairs are 0 up to rounding."""
+    """For rows equally near to all classes, all pairwise values are 0 up to rounding."""
     rng = np.random.default_rng(2)
     text = PAIRS_TEXT.format(rho="0 0 0", a="1 1 1").replace("1:0.2", "3:0.1").replace("1 -1 3", "-1 1 3")
     model = files.folder / "m.model"
@@ -155,7 +155,7 @@ def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libs
 
 @pytest.mark.parametrize("n_features", [60_000, 1_000_000])
 def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libsvm: Libsvm, n_features: int) -> None:
-    """Its sums over 20,000 features have larger errors than ours: the true value has the other sign."""
+    """LIBSVM's sums over 20,000 features have larger errors than ours: the exact value has the other sign."""
     n_long, n_short = 20_000, 19
     value = 1.003 / math.sqrt(n_long)
     sq_norm = 0.0
@@ -181,7 +181,7 @@ def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libs
 def test_rows_with_many_unknown_features_go_where_the_rounding_of_libsvm_sends_them(
     files: Files, libsvm: Libsvm
 ) -> None:
-    """A model of one feature, and a row with 20,000 others: the true value has the other sign."""
+    """With one feature in the model and 20,000 others in a row, the exact value has the other sign."""
     n_entries = 20_000
     value = 1.003 / math.sqrt(n_entries)
     sq_norm = 0.0
@@ -225,7 +225,7 @@ def test_labels_in_front_of_probabilities_have_six_digits(files: Files, libsvm: 
 def test_a_regression_model_with_a_laplace_scale_prints_it_and_predicts_values(
     files: Files, svm_type: str, kernel: str
 ) -> None:
-    """The file gives equal values with and without -b 1, also on machines without svm-predict."""
+    """Values are equal with and without -b 1; this is tested even on machines without svm-predict."""
     model = files.folder / "m.model"
     text = SVR_TEXT.replace("nu_svr", svm_type).replace("rbf", kernel)
     model.write_text(text.replace("SV\n", "probA 0.123456789\nSV\n"))
@@ -263,14 +263,14 @@ def test_artifacts_give_the_same_probabilities(
     libsvm.check(model, compiled=files.folder / "m.asvm")
 
 
-# --- LIBSVM 3.37, where it differs from the svm-predict that is installed
+# --- LIBSVM 3.37, where it differs from the installed svm-predict
 
 
 @pytest.mark.parametrize(
     ("options", "labels"), [("-s 2 -n 0.3", (1,)), ("-s 0", (3, 5)), ("-s 1 -n 0.2", (3, 5, 1, 8))]
 )
 def test_probabilities_are_those_of_libsvm_3_37(files: Files, options: str, labels: tuple[int, ...]) -> None:
-    """One-class models have density marks since 3.30."""
+    """Since 3.30, one-class models have density marks."""
     svmutil = pytest.importorskip("libsvm.svmutil", reason="libsvm-official is not installed")
     (files.folder / "train").write_text(sorted_apart(labels))
     trained = svmutil.svm_train(*svmutil.svm_read_problem(str(files.folder / "train")), f"{options} -g 0.1 -b 1 -q")
@@ -289,7 +289,7 @@ def test_probabilities_are_those_of_libsvm_3_37(files: Files, options: str, labe
     assert predict(files.data, model, files.output).startswith("Model supports probability estimates, but disabled")
 
 
-# --- files as LIBSVM takes them
+# --- files that LIBSVM accepts
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "sigmoid\ncoef0 0.5", "polynomial\ndegree 3\ncoef0 0.5"])
@@ -310,7 +310,7 @@ def test_probabilities_are_those_of_libsvm_3_37(files: Files, options: str, labe
     ],
 )
 def test_model_files_as_svm_predict_accepts_them(files: Files, libsvm: Libsvm, kernel: str, old: str, new: str) -> None:
-    """Moved keys come first again, so that the header keeps them all."""
+    """Removed keys are added again elsewhere, so that the header keeps them all."""
     text = MODEL_TEXT.replace("rbf", kernel)
     moved = {"nr_class 2\n": "gamma 0.5\n", "": "nr_sv 2 2\n"}.get(new, "") if old[0] in "gn" else ""
     text = text.replace(old, new).replace("label 3 5\n", f"label 3 5\n{moved}")
@@ -383,7 +383,7 @@ def test_certified_and_exact_artifacts_give_the_bytes_of_svm_predict(
 
 
 def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files, libsvm: Libsvm) -> None:
-    """The model file does. A tolerance changes the first digits, float64 rounding the last ones."""
+    """The model file does. A tolerance changes leading digits, and float64 rounding the last ones."""
     model = GOLDEN / "diabetes_svr.model"
     libsvm.run(1, GOLDEN / "diabetes_svr.t", model, files.folder / "theirs").check_returncode()
     expected = (files.folder / "theirs").read_text()
@@ -405,7 +405,7 @@ def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files, libsvm: 
 
 @pytest.mark.parametrize("options", ["-s 0 -g 3", "-s 2 -g 3 -n 0.9", "-s 3 -g 3"])
 def test_model_files_far_from_the_origin(files: Files, libsvm: Libsvm, options: str) -> None:
-    """Features with a small range around a large number: the engine must use their mean as center."""
+    """Features have a small range around a large number, so the engine must use their mean as center."""
     rng = np.random.default_rng(1)
     rows = csr_array(1000 + rng.random((300, N_FEATURES)))
     text = libsvm_text(np.where(rng.random(300) < 0.5, 1, -1).tolist(), rows)
@@ -456,7 +456,7 @@ def test_a_model_file_without_support_vectors_says_minus_rho(files: Files, libsv
 
 
 def test_regression_repeats_the_sums_of_libsvm(files: Files) -> None:
-    """The same sums in Python, for machines without LIBSVM."""
+    """Compare with the same sums in Python, for machines without LIBSVM."""
     model = files.folder / "m.model"
     model.write_text(SVR_TEXT)
     files.data.write_text(hard_text((1, 2)))

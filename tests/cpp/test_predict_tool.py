@@ -1,4 +1,4 @@
-"""The command approxsvm-predict: for an artifact it gives Python's answers; it behaves like svm-predict."""
+"""The command approxsvm-predict: for artifacts, it gives Python's answers; it behaves like svm-predict."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_line_with_only_a_label_is_a_row_of_zeros(files: Files) -> None:
 
 
 def test_a_data_file_without_rows_gives_an_empty_output(files: Files) -> None:
-    """svm-predict prints "Accuracy = -nan% (0/0)" here, and the like for a regression."""
+    """svm-predict prints "Accuracy = -nan% (0/0)" here, and something similar for a regression."""
     for task in ("classification", "regression"):
         files.save(kernel_model(task=task), "")
         assert predict(*files.arguments) == "The test file has no rows to compare with.\n"
@@ -166,7 +166,7 @@ def test_probabilities_of_artifacts_without_them_are_refused(files: Files) -> No
 
 @pytest.mark.parametrize(("breaks", "shown"), [("\n", r"\n"), ("\r\n", r"\r\n"), ("\r", r"\r")])
 def test_labels_with_line_breaks_are_refused(files: Files, breaks: str, shown: str) -> None:
-    """One line of the output is one row, for every reader."""
+    """Each output line must be one row, for every reader."""
     files.save(kernel_model(labels=("yes", f"n{breaks}o")), libsvm_text([1] * 30, random_rows(30)))
     files.output.write_text("earlier")
     message = failure(*files.arguments)
@@ -285,7 +285,7 @@ def test_missing_files_are_named(files: Files, missing: str) -> None:
 )
 @pytest.mark.parametrize("line_number", [1, 2, 9000])
 def test_the_first_bad_line_is_named_and_no_output_is_left(files: Files, line: str, why: str, line_number: int) -> None:
-    """Other chunks precede it, and other bad lines follow it, in the same chunk and in others."""
+    """Other chunks precede it, and other invalid lines follow it, in the same chunk and in others."""
     lines = ["1 1:0.25 2:-0.5 7:1.125 8:0.1234567"] * 20000
     for i in (line_number - 1, line_number, line_number + 2, 15000, 19999):
         lines[i] = "1 1:nan" if i % 2 else "bad"
@@ -301,11 +301,11 @@ def test_the_first_bad_line_is_named_and_no_output_is_left(files: Files, line: s
 
 
 def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
-    """A source, and a row for which float64 cannot do what the source does."""
+    """Return a model, and a row for which float64 cannot reproduce the source."""
     X = np.random.default_rng(0).normal(size=(60, 3)).round(3)
     if kind == "cubic":
         return approxsvm.compile(SVC(kernel="poly", degree=3).fit(X, X[:, 1] > 0)), "1:1e200"
-    if kind == "scaled":  # the first feature by 10^10
+    if kind == "scaled":  # the first feature, by 10^10
         X[:, 0] *= 1e-10
         return approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, X[:, 1] > 0)), "1:1e300"
     if kind == "logarithm":
@@ -336,7 +336,7 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
 def test_rows_that_float64_cannot_serve_are_named_by_line(
     files: Files, kind: str, row: str, why: str, line_number: int
 ) -> None:
-    """The first of several faults, in any chunk; later rows may have other faults."""
+    """The first fault is named, in any chunk; later rows may have other faults."""
     fast, broken = with_a_promise_to_break(kind)
     fast.save(files.model)
     lines = ["1 1:0.25 2:-0.5 3:1.125"] * 20000

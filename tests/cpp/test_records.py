@@ -1,4 +1,4 @@
-"""Records with texts, in C: rows equal Python's mappings, refusals, and the documentation's program."""
+"""Records with strings, in C: rows equal Python's, refusals, and the documentation's program."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_records_are_what_mappings_are(encoder: str) -> None:
 
 @pytest.mark.parametrize("votes", [False, True])
 def test_ignored_columns_take_texts(votes: bool) -> None:
-    """Columns that a ColumnTransformer drops, in every member of an ensemble, are not read."""
+    """Columns dropped by the ColumnTransformers of all ensemble members are not read."""
     frame = FRAME.assign(note="a, b", code=1)[["note", "age", "code", "city"]]
     columns = make_column_transformer((StandardScaler(), ["age"]), (ENCODERS["ignores"], ["city"]))
     source = make_pipeline(columns, SVC())

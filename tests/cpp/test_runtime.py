@@ -1,4 +1,4 @@
-"""The library of approxsvm.h: Python's answers, its refusals, its exported names, and programs that use it."""
+"""The library declared in approxsvm.h: answers equal to Python's, errors, exported names, and programs that use it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from test_cpp_programs import ANSWERED, DOCUMENTED, sample
 import approxsvm
 from approxsvm.runtime.evaluator import VALUES, read_artifact
 
-PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
+PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja from the test extra
 HEADER = REPOSITORY / "cpp" / "runtime" / "approxsvm.h"
 IRIS = GOLDEN / "iris_classes.asvm"
 
-# Names that programs built today will look for later. If a name disappears or a struct changes, APPROXSVM_ABI_VERSION
-# must change; add new names here.
+# Names that programs built today will need later. If a name disappears or a struct changes, APPROXSVM_ABI_VERSION must
+# change; add new names here.
 _SYMBOLS = """
 abi_version category_code category_text close evaluate_csr_f32 evaluate_csr_f32_i64 evaluate_csr_f64
 evaluate_csr_f64_i64 evaluate_f32 evaluate_f64 feature_name label_at label_text mode n_categories n_decisions
@@ -51,7 +51,7 @@ n_features n_labels n_probabilities n_targets open_bytes open_file predict_f32 p
 target task version
 """
 SYMBOLS = _SYMBOLS.split()
-# The number of the first in a line, and names of this and the following numbers.
+# For each line, the first code, and the names of it and the following codes.
 _CODES = {
     0: "OK INVALID_ARGUMENT OUT_OF_MEMORY UNREADABLE_FILE BAD_TARGET INTERNAL",
     10: "TRUNCATED BAD_MAGIC UNSUPPORTED_VERSION SIZE_MISMATCH CHECKSUM_MISMATCH BAD_HEADER BAD_SECTION "
@@ -203,7 +203,7 @@ def test_null_pointers_and_sizes() -> None:
 
 
 def test_a_null_model_has_nothing() -> None:
-    """A program that continues after a failed open reads sizes of 0 instead of foreign memory."""
+    """A program that continues after a failed open reads sizes of 0 rather than invalid memory."""
     for what in ("features", "labels", "targets", "decisions", "probabilities"):
         assert getattr(LIB, f"approxsvm_n_{what}")(None) == 0
     assert (LIB.approxsvm_task(None), LIB.approxsvm_mode(None)) == (-1, -1)
@@ -259,7 +259,7 @@ def test_a_target_that_cannot_run() -> None:
     assert ran.stdout.startswith(f"{CODES['BAD_TARGET']} b'the environment variable APPROXSVM_TARGET"), ran.stderr
 
 
-# --- what programs are linked with
+# --- the linked interface
 
 
 def test_the_interface_stays() -> None:
@@ -297,7 +297,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror
 
 
 def test_structs_lie_as_they_did(tmp_path: Path) -> None:
-    """Offsets of every field, from a C compiler and from runtime_library.py."""
+    """Field offsets from a C compiler, and those in runtime_library.py, are as before."""
     said = "".join(
         f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));'
         for name, s in STRUCTS.items()
@@ -410,7 +410,7 @@ def test_a_program_in_rust(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_project_inside_another(tmp_path: Path) -> None:
-    """add_subdirectory: the headers, and the static library, which includes its kernels."""
+    """add_subdirectory provides the headers, and the static library with its kernels."""
     cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
     if cmake is None or ninja is None:
         pytest.skip("cmake or ninja is not installed")
@@ -449,7 +449,7 @@ def test_the_lines_of_the_documentation_for_meson(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_lines_of_the_documentation_for_fetchcontent(tmp_path: Path) -> None:
-    """With only the headers, only the program is compiled, and no kernels."""
+    """With the headers alone, only the program is compiled, without kernels."""
     cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
     if cmake is None or ninja is None:
         pytest.skip("cmake or ninja is not installed")

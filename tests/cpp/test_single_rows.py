@@ -1,4 +1,4 @@
-"""Single rows of models with several classes: labels next to boundaries, and their work."""
+"""Single rows, for models with several classes: labels near boundaries, and the work per row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Alone = Callable[[Artifact, Rows], tuple[npt.NDArray[np.int64], Rows]]
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
-    """Label positions and multiply-adds of rows, each in its own call."""
+    """Return a function that predicts rows one per call, and returns label indices and multiply-adds."""
     folder = tmp_path_factory.mktemp("single_rows")
     program, model, rows_path = folder / "single_rows", folder / "model.asvm", folder / "rows"
     built(["c++", "-std=c++17", "-O0", f"-I{REPOSITORY / 'cpp' / 'include'}", PROGRAM, "-o", program])
@@ -44,7 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
 
 
 def _pairs(seed: int, **changes: Any) -> KernelModel:
-    """Five classes with coefficients of very different sizes, many of them 0, of one sign in each pair."""
+    """Return a five-class model; coefficients vary widely in size, many are 0, and a class has one sign per pair."""
     random = np.random.default_rng(seed)
     n_sv = N_CLASSES * N_OF_CLASS
     coef = 10.0 ** random.uniform(-1, 1, (N_CLASSES - 1, n_sv)) * random.integers(0, 2, (N_CLASSES - 1, n_sv))
@@ -64,7 +64,7 @@ def _pairs(seed: int, **changes: Any) -> KernelModel:
 
 
 def _boundary_rows(model: KernelModel, seed: int) -> Rows:
-    """Rows between support vectors, ever closer to the place where a pair changes its vote."""
+    """Return rows between support vectors, closer and closer to a point where a pair changes its vote."""
     random, n = np.random.default_rng(seed), 200
     x, pairs = model.dense_support_vectors(0, model.n_sv), random.integers(0, len(PAIRS), n)
     a, b = (x[N_OF_CLASS * np.array(PAIRS)[pairs, k] + random.integers(0, N_OF_CLASS, n)] for k in (0, 1))
@@ -82,7 +82,7 @@ def _boundary_rows(model: KernelModel, seed: int) -> Rows:
 
 
 def _labels(model: KernelModel, rows: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Winners of the votes, and rows without pairs that rounding may flip."""
+    """Return the winners of the votes, and a mask of rows without pairs that rounding may flip."""
     values = definition_of(model).values(rows)
     votes = np.zeros((len(rows), N_CLASSES), np.int64)
     for pair, (i, j) in enumerate(PAIRS):
@@ -118,9 +118,9 @@ def test_labels_next_to_boundaries_and_their_work(alone: Alone, seed: int) -> No
 
 
 def test_ties_take_no_more_than_is_said(alone: Alone) -> None:
-    """All pairs of classes share their support vectors and are 0 at every row: neither bounds nor votes decide.
+    """All class pairs share their support vectors and are 0 at every row: neither bounds nor votes decide.
 
-    The limit is not too generous: such rows come close to it.
+    The limit is tight: such rows come close to it.
     """
     base = _pairs(7)
     x = np.tile(base.dense_support_vectors(0, N_OF_CLASS), (N_CLASSES, 1))

@@ -1,4 +1,4 @@
-"""approxsvm.wasm in Node.js: answers of the baseline kernels, refusals, files that overflow 32 bits."""
+"""approxsvm.wasm in Node.js: answers from the baseline kernels, refusals, and files whose sizes overflow 32 bits."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from wasm_runtime import Door, RefusedError, build, missing, packed
 import approxsvm
 from approxsvm.runtime.evaluator import Artifact, read_artifact
 
-pytestmark = pytest.mark.slow  # zig takes a minute to build the first module on a machine
+pytestmark = pytest.mark.slow  # on a new machine, zig takes a minute to build the first module
 IRIS = GOLDEN / "iris_classes.asvm"
 OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
 
 
 @pytest.fixture(scope="session")
 def web(shared_folder: Path) -> Path:
-    """The build folder: approxsvm.wasm, approxsvm.mjs and the page."""
+    """Return the build folder, with approxsvm.wasm, approxsvm.mjs and the page."""
     if missing():
         pytest.skip(f"not installed: {', '.join(missing())}")
     return filled_once(shared_folder, "wasm", build) / "web"
@@ -149,7 +149,7 @@ def test_only_bytes_are_opened(door: Door) -> None:
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_records(door: Door, encoder: str) -> None:
-    """Rows and labels are those of approxsvm_row_of_record in C."""
+    """Rows and labels are the same as from approxsvm_row_of_record in C."""
     fast = trained(ENCODERS[encoder])
     model = Runtime(fast.artifact.data)
     for record in ({"city": "Köln", "age": 41.0}, {"age": None, "city": ""}, {"city": "Bonn"}, [7.5, "Ulm"]):
@@ -175,7 +175,7 @@ HOSTILE = ["iris_classes", "breast_cancer_one_class", "diabetes_pipeline", "iris
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_truncated_and_corrupted_artifacts(door: Door, name: str) -> None:
-    """Refused, or answered with nonsense; a trap would be another exception. Other models are unaffected."""
+    """Such files are refused, or give meaningless answers; a trap raises another exception. Other models still work."""
     data = (GOLDEN / f"{name}.asvm").read_bytes()
     n_features = read_artifact(GOLDEN / f"{name}.asvm").n_raw_features
     witness = read_artifact(GOLDEN / "breast_cancer.asvm")
@@ -191,11 +191,11 @@ def test_truncated_and_corrupted_artifacts(door: Door, name: str) -> None:
     np.testing.assert_array_equal(door.evaluate(witness.data, rows, "values")["values"], before)
 
 
-# --- sizes beyond 32 bits: files whose claims are right modulo 2^32
+# --- sizes beyond 32 bits: files whose sizes are correct modulo 2^32
 
 
 def test_a_form_that_is_too_large(door: Door) -> None:
-    n_features = 1047550  # its form has 515 numbers more than a multiple of 2^29, of eight bytes each
+    n_features = 1047550  # the number of its form's 8-byte numbers is a multiple of 2^29, plus 515
     n_numbers = (4 + n_features + n_features * (n_features + 1) // 2) % 2**29
     artifact = polynomial("approximate")
 
@@ -236,16 +236,16 @@ def refused_everywhere(door: Door, data: bytes) -> None:
 
 @pytest.mark.parametrize("kernel", ["polynomial", "gaussian"])
 def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
-    """A small file whose engine takes 2^32 bytes, or a multiple: no machine has that memory."""
+    """The engine for a small file needs 2^32 bytes, or a multiple, which 32-bit machines cannot address."""
     if kernel == "polynomial":
         artifact, n_features, n_sv = polynomial("exact", 3), 2**20, 2**12
     else:
         artifact, n_features, n_sv = classifier("exact"), 2**16, 2**14
-    vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # one number, which is not stored
+    vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # a single value, which is not stored
     parts = {"dual_coef": bytes(8 * n_sv), "support_vectors": vectors, "feature_names": None}
     parts |= {"center": bytes(4 * n_features)} if kernel == "gaussian" else {}
     data = with_header(changed(content(parts), artifact), n_features=n_features, n_raw_features=n_features)
-    Artifact(data)  # a good one, that machines of 64 bits may open
+    Artifact(data)  # valid: 64-bit machines can open it
     failure(lambda: door.ask("describe", data), "^out of memory$", OUT_OF_MEMORY)
 
 
@@ -255,7 +255,7 @@ def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_in_one_file(web: Path, tmp_path: Path, width: int, scheme: str) -> None:
-    """Opened from disk, without a server and without requests."""
+    """The page opens from disk, without a server and without requests."""
     with Chromium(tmp_path) as browser:
         browser.open((web / "approxsvm.html").as_uri(), width=width, scheme=scheme)
         browser.evaluate("document.getElementById('example').click()")
@@ -274,7 +274,7 @@ def test_the_page_in_one_file(web: Path, tmp_path: Path, width: int, scheme: str
 
 
 def test_the_documented_size(web: Path) -> None:
-    """The size follows the core, within a seventh."""
+    """The documented size is correct to within a seventh."""
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
     (documented,) = re.findall(r"`approxsvm.wasm` \((\d+) KB", page)
     assert (web / "approxsvm.wasm").stat().st_size == pytest.approx(1000 * int(documented), rel=1 / 7)

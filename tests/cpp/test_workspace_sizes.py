@@ -1,4 +1,4 @@
-"""Workspace sizes in docs/howto/cpp.md hold for every golden artifact, and for models of every row of the table."""
+"""Workspace sizes in docs/howto/cpp.md hold for every golden artifact, and for models in every row of the table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def some(source: Any, n_features: int, n_classes: int = 2, **options: Any) -> Ca
 
 ONE = {"degree": 2, "n_centers": 1}
 PLAIN = [SVC(), SVR(), OneClassSVM(), *(SVC(kernel=kernel) for kernel in ("linear", "poly", "sigmoid"))]
-# Models of each row of the table.
+# Models for each row of the table.
 MODELS = {
     "all in `models/`": [],
     "one function, up to 256 features": [

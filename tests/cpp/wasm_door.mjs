@@ -1,5 +1,5 @@
-// What test_wasm.py asks of approxsvm.wasm: a line of JSON each, {"act": ..., ...}, and one back. Arrays of numbers go
-// as the base64 of their bytes.
+// Runs requests from test_wasm.py on approxsvm.wasm: each is a line of JSON, {"act": ..., ...}, as is the reply.
+// Numeric arrays are sent as base64-encoded bytes.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -25,7 +25,7 @@ function withModel(bytes, use, owner = runtime) {
   }
 }
 
-// CRC-32, as the format has it.
+// CRC-32, as defined by the format.
 const TABLE = Uint32Array.from({ length: 256 }, (_, c) => {
   for (let bit = 0; bit < 8; ++bit) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
   return c;
@@ -39,7 +39,7 @@ function sealed(bytes) {
   return bytes;
 }
 
-// Every variant is refused in the library's words or answers; anything else, a trap above all, leaves by an exception.
+// Every variant answers, or is refused with the library's message; anything else, such as a trap, raises an exception.
 function attack(variants, nFeatures) {
   const outcomes = { refused: {}, answered: 0 };
   const rows = new Float32Array(3 * nFeatures).map((_, j) => ((j * 37) % 11) / 7 - 0.5);
@@ -74,7 +74,7 @@ const ACTS = {
       const row = model.rowOfRecord(record);
       return [...row.map((number) => (Number.isNaN(number) ? -9 : number)), ...model.predict(row).map(named)];
     }),
-  // The message of the TypeError for each value that JSON and this list know.
+  // Returns the error for each given value, and for values that JSON cannot represent.
   openWrongly: ({ values }) =>
     [...values, undefined, 5n, Symbol("x"), () => 0].map((value) => {
       try {
@@ -103,7 +103,7 @@ const ACTS = {
     }
     return attack(variants(), nFeatures);
   },
-  // Hundreds of models one after the other, and then many at once, whose memory has to grow.
+  // Opens hundreds of models one after another, and then many at once, so that memory must grow.
   async churn({ artifact, rows, again, together }) {
     const bytes = bytesOf(artifact), given = numbersOf(rows), own = await loadRuntime(module);
     const first = own.open(bytes);

@@ -1,4 +1,4 @@
-"""The bound of every stage against arithmetic with more digits: no row breaks it, no certified label is wrong.
+"""Every stage's bound, compared with higher-precision arithmetic: no row violates it, and no certified label is wrong.
 
 `attacks.judge` makes all comparisons.
 """
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long doub
 
 @pytest.fixture(params=["several passes", "one pass"])
 def passes(request, monkeypatch):
-    """How often the pairs of support vectors are visited: once for a huge model."""
+    """Select how often pairs of support vectors are visited; for huge models, it is once."""
     if request.param == "one pass":
         monkeypatch.setattr(gram, "_MANY_PRODUCTS", 0.0)
     return request.param
@@ -50,7 +50,7 @@ def passes(request, monkeypatch):
 def make_model(
     support_vectors: Any, coef: Any, intercept: float = 0.1, gamma: float = 0.1, **changes: Any
 ) -> KernelModel:
-    """Two classes, unless `task` says otherwise."""
+    """Return a model, with two classes unless `task` specifies otherwise."""
     vectors = support_vectors if isinstance(support_vectors, csr_array) else np.array(support_vectors, float, ndmin=2)
     coef = np.array(coef, float).reshape(1, -1)
     return random_model(
@@ -64,12 +64,12 @@ def make_model(
     )
 
 
-# Changes to a model. Regression values are promised to the last digits, so that every stage's bound is tested.
+# Changes to a model. Regression values are guaranteed to the last digits, so that every stage's bound is tested.
 REGRESSION: dict[str, Any] = {"task": "regression", "labels": np.empty(0), "n_support": np.empty(0, np.int64)}
 
 
 def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> Tally:
-    """Rows as float64, float32 and CSR, many and a few at a time, on every target."""
+    """Check rows as float64, float32 and CSR, in large and small calls, on every target."""
     X = np.atleast_2d(np.asarray(X, float))
     with np.errstate(over="ignore"):
         narrow = X.astype(np.float32)
@@ -101,7 +101,7 @@ def judge(model: KernelModel, X: Any, *, modes: Any = MODES, **options: Any) -> 
 
 
 def of_subspaces(model: KernelModel, tolerance: float, center: Any) -> dict[str, Artifact]:
-    """The same model with kernel sums, or an expansion, in few coordinates before the engine."""
+    """Return artifacts of the model with kernel sums, or an expansion, in few coordinates before the engine."""
     d = model.n_features
     if model.gamma == 0.0 or model.n_sv == 0:
         return {}
@@ -113,7 +113,7 @@ def of_subspaces(model: KernelModel, tolerance: float, center: Any) -> dict[str,
             )
             for degree in (0, 2)
         }
-    except UnsupportedModelError:  # coefficients that float32 cannot hold
+    except UnsupportedModelError:  # coefficients overflow float32
         return {}
 
 
@@ -129,7 +129,7 @@ def extreme_directions(model: KernelModel, choice: str = "mean") -> list[Any]:
 
 
 def rows_at(model: KernelModel, directions: Any, s_values: Any, choice: str = "mean") -> Any:
-    """Rows at the given s = 2 gamma ||z - center||^2 along the directions, both ways."""
+    """Return rows with the given s = 2 gamma ||z - center||^2 along the directions, both ways."""
     radii = np.sqrt(np.asarray(s_values) / (2 * model.gamma)) if model.gamma > 0 else np.asarray(s_values)
     steps = np.array([sign * r * v for v in directions for r in radii for sign in (1, -1)])
     return center_of(model, choice) + steps
@@ -145,7 +145,7 @@ def adversarial_rows(model: KernelModel, seed: int, choice: str = "mean") -> Any
     return np.concatenate([rows_at(model, directions, TIGHT_S, choice), vectors[:10], near, between, far])
 
 
-# --- everything at random --------------------------------------------------------------------------------------------
+# --- random models --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.02, 0.3, 3.0])
@@ -169,7 +169,7 @@ def test_values_keep_their_tolerance(task, gamma):
 
 
 def test_the_bound_is_reached():
-    """A single pair of close support vectors of opposite sign: only the dropped degrees contribute to the error."""
+    """For a single pair of close support vectors of opposite sign, only dropped degrees contribute to the error."""
     x = np.array([[0.4, 0.0], [-0.4, 0.0]])
     model = make_model(x, [1.0, -1.0], 0.0, 0.5)
     rows = rows_at(model, [np.array([1.0, 0.0])], (0.5, 1.0, 2.0, 3.0), "origin")
@@ -188,7 +188,7 @@ def test_rows_along_the_leading_eigenvectors(gamma, d, choice, passes):
 
 @pytest.mark.parametrize("d", [1, 9])
 def test_rows_at_the_edges_of_cells(d):
-    """s / 2 a few ULP to either side of where 32 cells per octave begin."""
+    """s / 2 is a few ULP on either side of the boundaries of 32 cells per octave."""
     rng = np.random.default_rng(0)
     model = make_model(rng.normal(size=(30, d)), rng.normal(size=30), 0.0, 0.5)
     edges = 2.0 * np.concatenate(
@@ -231,7 +231,7 @@ def test_denormal_rows_coefficients_and_support_vectors():
 @pytest.mark.attack
 @pytest.mark.parametrize("gamma", [0.003, 0.1, 2.0])
 def test_near_ties_have_the_right_sign_or_go_on(gamma):
-    """The intercept puts one row after another at distances of 0, 1e-18, ... and the bound itself from a tie."""
+    """The intercept puts each row in turn at distances of 0, 1e-18, ..., and the bound itself from a tie."""
     rng = np.random.default_rng(7)
     x, coef = rng.normal(size=(25, 4)), rng.normal(size=25)
     plain = make_model(x, coef, 0.0, gamma)
@@ -279,7 +279,7 @@ def test_sizes(n_sv, d, passes):
 
 
 def test_sparse_slices_of_dense_vectors(monkeypatch):
-    """A column of 5e6 is far from 0, though not from its mean: distances on a slice drowned in rounding."""
+    """A column of 5e6 is far from 0, but not from its mean: rounding once swamped distances on a slice."""
     monkeypatch.setattr(decision_function, "_DENSE_ELEMENTS", 0)
     rng = np.random.default_rng(1)
     n, varying, gamma = 120, np.arange(32), 0.5
@@ -316,7 +316,7 @@ def test_very_many_features():
 
 
 def test_a_row_near_a_support_vector_is_not_far_because_distances_drown_in_rounding():
-    """gamma R^2 = 1e19: two equal support vectors had K = 0, hence W = 0 and a bound of 0 for every distant row."""
+    """With gamma R^2 = 1e19, equal support vectors once had K = 0, so W and the bound were 0 for every distant row."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(1, 4)), int(rng.integers(2, 60))
@@ -416,7 +416,7 @@ def test_trap_2_a_bound_that_is_infinite_certifies_nothing():
 
 
 def test_trap_3_arguments_of_exp_are_clamped():
-    """Squared distances that cancel to below zero, and distances beyond exp's range."""
+    """Check squared distances that cancel to below zero, and distances beyond the range of exp."""
     rng = np.random.default_rng(1)
     for offset, gamma in itertools.product((0.0, 1e4, 1e6, 1e8), (1.0, 1e4)):
         model = make_model(rng.normal(size=(20, 5)) + offset, np.ones(20), 0.0, gamma)
@@ -473,7 +473,7 @@ def test_trap_7_an_approximate_artifact_discloses_no_training_row():
 
 @pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])
 def test_the_table_is_no_less_than_the_formula(gamma):
-    """For any cell: norms times square roots of Poisson probabilities; the tail comes from scipy."""
+    """For any cell, the formula is norms times square roots of Poisson probabilities, with the tail from SciPy."""
     model = random_model(7, n_sv=50, n_features=5, gamma=gamma)
     artifact = approxsvm.compile(model, mode="approximate").artifact
     expansion, decision = artifact.expansion_numbers()[0], artifact.decision_numbers()[0]
@@ -491,13 +491,13 @@ def test_the_table_is_no_less_than_the_formula(gamma):
     for target in TARGETS:
         bounds = _native.Predictor(artifact.data, target).dense(rows, 1, EVERYTHING, values="settled")[1]
         assert (bounds >= formula).all()
-        truncation = (formula > 1e-3 * total) & (s < 100)  # rather than rounding
-        assert np.median(bounds[truncation] / formula[truncation]) < 1.06  # a cell is 3 % wide
+        truncation = (formula > 1e-3 * total) & (s < 100)  # dominates rounding
+        assert np.median(bounds[truncation] / formula[truncation]) < 1.06  # a cell is 3% wide
 
 
 @pytest.mark.parametrize("gamma", [0.01, 0.3])
 def test_norms_are_tight_upper_bounds(gamma, passes):
-    """Against mpmath: N_k, W, T and the largest eigenvalues of G_3 and G_4, or of their sum in place of each."""
+    """Compare with mpmath: N_k, W, T, and the largest eigenvalues of G_3 and G_4, or of their sum in place of each."""
     model = random_model(8, n_sv=9, n_features=3, gamma=gamma)
     center = taylor.choose_center(model, "mean")
     certificate = expand_and_certify(model, center[np.newaxis], 2)[1]
@@ -523,7 +523,7 @@ def test_norms_are_tight_upper_bounds(gamma, passes):
             expected[k] = mpmath.sqrt(max(mpmath.eigsy((form + form.T) / 2, eigvals_only=True)))
         expected += [mpmath.sqrt(total_sq - sum(squares)), mpmath.sqrt(total_sq), sum(abs(x) for x in a)]
         found = [*certificate.norms[0], certificate.remainders[0], certificate.total, certificate.sum_moduli]
-        # Slack in a square, relative to W^2, is a larger share of a small norm.
+        # Slack in a square, relative to W^2, is relatively larger for a small norm.
         floor = 3e-6 * float(expected[-2])
         for name, mine, truth in zip([*range(9), "T", "W", "A1"], found, expected, strict=True):
             assert mpmath.mpf(mine) >= truth, name

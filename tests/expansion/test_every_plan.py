@@ -1,4 +1,4 @@
-"""For any degree and any number of centers, no bound is broken and no promised label is wrong."""
+"""For any degree and number of centers, no bound is violated, and no guaranteed label is wrong."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_no_bound_is_broken(degree: int, n_features: int, **attack: Any) -> None
 @pytest.mark.parametrize("n_centers", [1, 20, 60])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_a_trained_model_keeps_its_promises(degree: int, n_centers: int) -> None:
-    """Labels of ordinary rows, by several groups of centers."""
+    """Check labels of ordinary rows, with several groups of centers."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 6))
     alphas = rng.uniform(0.1, 1.0, 80) * np.repeat([1, -1], 40)
@@ -83,7 +83,7 @@ def test_no_bound_of_several_classes_is_broken(degree: int, n_centers: int, n_ca
     X = rows(300)
     judged = np.concatenate([X, X + 0.4 * rng.normal(size=X.shape), 3.0 * X, np.zeros((1, d)), np.full((1, d), 1e30)])
     exact, slack = oracle.decision_values(model, judged)
-    assert (np.abs(exact) > 1e-9).all()  # no row is too close to call
+    assert (np.abs(exact) > 1e-9).all()  # no row is too close to a boundary
     for mode in ("approximate", "certified"):
         artifact = approxsvm.compile(model, X, mode=mode, degree=degree, n_centers=n_centers).artifact
         assert (artifact.n_varying < d) == (n_categories > 0 and mode == "certified")

@@ -1,4 +1,4 @@
-"""The BLAS expansion against the naive one, and both against the exact decision function."""
+"""The BLAS expansion compared with the naive one, and both with the exact decision function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choi
 
 @pytest.mark.parametrize("choice", ["mean", "origin"])
 def test_expansion_converges_to_the_exact_decision_function(choice):
-    """The remainder is of third order in gamma: an eighth when gamma is halved."""
+    """The remainder is of third order in gamma, so halving gamma divides it by eight."""
     X = np.random.default_rng(0).normal(size=(30, 4))
     errors = []
     for gamma in (0.004, 0.002):
@@ -121,6 +121,6 @@ def test_norms_of_sparse_rows_agree_with_dense_ones():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint8, np.int64, np.float32])
 def test_gamma_max_of_sparse_rows_of_any_type(dtype):
-    """Squares of int8 wrapped, and the limit came out 150 times too large."""
+    """Squares of int8 once wrapped around, so the limit was 150 times too large."""
     rows = np.random.default_rng(0).integers(0, 120, (20, 5)).astype(dtype)
     assert approxsvm.gamma_max(csr_array(rows)) == pytest.approx(approxsvm.gamma_max(rows.astype(float)))

@@ -1,4 +1,4 @@
-"""Expansions around many centers: parts against brute force, bounds against arithmetic with more digits.
+"""Expansions around many centers: parts compared with brute force, and bounds with higher-precision arithmetic.
 
 Coefficients and rows are treated as real numbers here; test_certificate.py tests the float32 part of the bounds.
 """
@@ -29,7 +29,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.ir.constants import UNIT32, UNIT64
 
 GRAM = 0
-# Sources of norms: powers of the Gram matrix, or moments this far beyond the degree.
+# How norms are computed: from powers of the Gram matrix, or from moments this far beyond the degree.
 SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
     f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2, 4)
 }
@@ -39,7 +39,7 @@ needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long 
 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def choose(name: str, limit: float = 0.0) -> None:  # infinity: in float32, and without energies
+    def choose(name: str, limit: float = 0.0) -> None:  # infinity means in float32 and without energies
         monkeypatch.setattr(stack, "_last_moment", lambda *shape: SOURCES[name](shape[3]))
         monkeypatch.setattr(stack, "_NEGLIGIBLE", limit)
         monkeypatch.setattr(stack, "_IMPRECISE", limit)
@@ -51,7 +51,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def exact_values(model: Any, X: Any, decision: int) -> Any:
-    """Without the intercept."""
+    """Return the decision values without the intercept."""
     return oracle.decision_values(replace(model, intercept=0.0 * model.intercept), X)[0][:, decision]
 
 
@@ -60,7 +60,7 @@ def exponents(d: int, degree: int) -> Any:
 
 
 def expanded_values(model: Any, expansions: Any, c: int, u: Any) -> Any:
-    """In extended precision, without the intercept; rows u = z - center."""
+    """Evaluate an expansion in extended precision, without the intercept, at rows u = z - center."""
     total = np.full(len(u), Extended(expansions.constants[c]))
     for k, part in enumerate(expansions.parts, 1):
         for coefficient, alpha in zip(part[c], exponents(u.shape[1], k), strict=True):
@@ -73,7 +73,7 @@ def phi(k: int, s: Any) -> Any:
 
 
 def bounds_of(certificates: Any, degree: int, c: int, s: Any, v: Any = None) -> Any:
-    """The formula of `Certificates`; with v = sqrt(2 gamma) u by the direction of each row."""
+    """Evaluate the formula of `Certificates`; with v = sqrt(2 gamma) u, use each row's direction."""
     m, theta = certificates.first_remainder_degree, certificates.contractions[c]
     bound = certificates.remainders[c] * np.exp((1 / theta - 1) * s / 2) * np.sqrt(gammainc(m, s / theta))
     capped = np.minimum(bound, certificates.total * np.sqrt(gammainc(m, s)))
@@ -83,14 +83,14 @@ def bounds_of(certificates: Any, degree: int, c: int, s: Any, v: Any = None) -> 
         pairs = np.array([v[:, i] * v[:, j] for i, j in exponents(v.shape[1], 2)])
         form = certificates.directions[c] @ pairs + certificates.direction_errors[c] * s
         series = sum(2.0 ** (k - 3) * s ** (k - 1) / math.factorial(k) for k in range(3, m))
-        # fmin: an unknown direction (infinite error) has nothing to say, even times 0
+        # fmin: an unknown direction (infinite error) must not matter, even multiplied by 0
         norms = np.fmin(norms, np.exp(-s / 2) * np.sqrt(np.maximum(form, 0.0) * series))
     bound = bound + norms
     return bound * (1 + 1e-10) + certificates.coefficient_errors[c]
 
 
 def worst_directions(model: Any, center: Any, degree: int, decision: int) -> Any:
-    """Rows at which the first dropped part is largest."""
+    """Return directions in which the first dropped part is largest."""
     with np.errstate(all="ignore"):
         y = (model.dense_support_vectors(0, model.n_sv) - center) * math.sqrt(2 * model.gamma)
         w = model.coefficients(decision) * np.exp(-0.5 * (y * y).sum(axis=1))
@@ -101,7 +101,7 @@ def worst_directions(model: Any, center: Any, degree: int, decision: int) -> Any
 
 
 def judge(model: Any, centers: Any, degree: int, *, decision: int = 0, seed: int = 0, **options: Any) -> Any:
-    """No row breaks a bound, for any expansion center."""
+    """Assert that no row violates a bound, for any expansion center; return the largest ratio error / bound."""
     rng = np.random.default_rng(seed)
     expansions, certificates = expand_and_certify(model, centers, degree, decision=decision, **options)
     vectors = model.dense_support_vectors(0, model.n_sv)
@@ -237,7 +237,7 @@ def test_no_bound_is_broken(
     gamma = 10.0**log_gamma
     spread = 1.0 if unit_spread else 10.0 ** rng.uniform(-1, 0.7) / math.sqrt(2 * gamma * d)
     x, coef = spread * rng.normal(size=(n_sv, d)) + offset * spread, rng.normal(size=n_sv)
-    if opposite:  # the sums cancel, as those of a trained model do
+    if opposite:  # the sums cancel, as in a trained model
         x[n_sv // 2 :] = x[: n_sv - n_sv // 2] * (
             1 + 10.0 ** rng.uniform(-12, -1) * rng.normal(size=x[n_sv // 2 :].shape)
         )
@@ -258,7 +258,7 @@ def test_no_bound_is_broken(
 @pytest.mark.parametrize("name", sorted(SOURCES))
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
 def test_bounds_are_reached(degree, name, source):
-    """Two support vectors of opposite or equal sign: little but the dropped degrees contributes to the error."""
+    """With two support vectors of opposite or equal sign, little but the dropped degrees contributes to the error."""
     source(name)
     model = random_model(
         0, 2, 2, 0.5, support_vectors=np.array([[0.4, 0.0], [-0.4, 0.0]]),
@@ -307,7 +307,7 @@ def test_overflow_knows_nothing_and_is_never_nan(spread, name, source):
 
 
 def test_support_vectors_far_from_a_center_do_not_spoil_its_bound():
-    """A case for contracted norms: two clusters ten units apart."""
+    """Contracted norms help with two clusters ten units apart."""
     rng = np.random.default_rng(0)
     crowd = 0.3 * rng.normal(size=(40, 3))
     model = random_model(0, 80, 3, 0.5, support_vectors=np.concatenate([crowd, crowd + 10.0]))
@@ -318,14 +318,14 @@ def test_support_vectors_far_from_a_center_do_not_spoil_its_bound():
     assert bounds_of(both, 8, 0, np.array(0.1)) < 1e-2 * plain
 
 
-# --- sums against more digits ----------------------------------------------------------------------------------------
+# --- sums in higher precision ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gamma", [0.05, 1.0])
 @pytest.mark.parametrize("name", sorted(SOURCES))
 @pytest.mark.parametrize("varying", [None, np.array([0, 2, 4])], ids=["whole", "sliced"])
 def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
-    """Against mpmath: N_k, T_theta, W and the traces; and W_theta for every theta."""
+    """Compare N_k, T_theta, W, the traces, and W_theta for every theta with mpmath."""
     source(name)
     n, d, degree = 9, 3 if varying is None else 5, 2
     columns = np.arange(3) if varying is None else varying
@@ -376,13 +376,13 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
                 found.append(math.sqrt(certificates.direction_traces[c]))
                 expected.append(mpmath.sqrt(sum(squares[k] / 2 ** (k - 3) for k in range(3, m + 1))))
                 assert certificates.norms[c, 3] <= float(mpmath.sqrt(squares[3])) * (1 + 1e-6)
-            slack = 3e-6 * float(expected[4])  # slack in a square is a larger share of a small norm
+            slack = 3e-6 * float(expected[4])  # slack in a square is relatively larger for a small norm
             floors = np.full(len(found), slack)
             column = kernel_sums.CONTRACTIONS.index(float(certificates.contractions[c]))
             of_theta = function.unit * sums.faded_moduli[c, column] if column else 0.0
             floors[3] += math.sqrt(float(remainder) ** 2 + 1e-4 * of_theta**2) - float(remainder)  # sums in float32
             if varying is not None and not column:
-                floors[3] = math.inf  # the norm on a slice is only known to be at most W
+                floors[3] = math.inf  # on a slice, the norm is only known to be at most W
             for mine, truth, floor in zip(found, expected, floors, strict=True):
                 assert float(truth) * (1 - 1e-15) <= mine <= float(truth) * (1 + 1e-6) + floor
 
@@ -425,7 +425,7 @@ def numbers_of(certificates: Any) -> list[Any]:
 @pytest.mark.parametrize("varying", [None, np.array([0, 2])], ids=["whole", "slices"])
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_known_sums_change_nothing(varying, name, source):
-    """Some centers first, one degree after another, then all; for two functions, which must not be mixed up."""
+    """Some centers come first, with several degrees, and then all, for two functions, which must not be mixed up."""
     source(name)
     rng = np.random.default_rng(1)
     classes = {"labels": np.arange(3), "n_support": np.full(3, 20), "intercept": np.zeros(3)}
@@ -437,7 +437,7 @@ def test_known_sums_change_nothing(varying, name, source):
         expansions, certificates = expand_and_certify(model, some, degree, known=known, **options)
         fresh, its = expand_and_certify(model, some, degree, **options)
         for mine, other in zip(numbers_of(certificates), numbers_of(its), strict=True):
-            if mine is certificates.remainders:  # products in float32 depend on the shapes of matrices
+            if mine is certificates.remainders:  # float32 products depend on matrix shapes
                 np.testing.assert_allclose(mine**2, other**2, rtol=1e-7, atol=1e-5 * certificates.total**2)
             elif mine is not certificates.contractions:
                 np.testing.assert_allclose(mine, other, rtol=1e-7)
@@ -453,7 +453,7 @@ def test_work_is_what_was_estimated(n_sv, n_centers, varying, monkeypatch):
     known, d = stack.KnownSums(), 4 if varying is None else len(varying)
     expand_and_certify(model, centers, 2, varying=varying, known=known)
     expected = stack.work_of(n_sv, d, n_centers, 2, is_sliced=varying is not None)
-    whole = stack.work_of(n_sv, 4, 1, 2, is_sliced=False).shared  # the pass that gives W
+    whole = stack.work_of(n_sv, 4, 1, 2, is_sliced=False).shared  # the pass that computes W
     of_slices = expected.shared if varying is not None else 0.0
     assert known.work_of_all == pytest.approx(whole)
     assert known.work == pytest.approx(of_slices + n_centers * expected.of_center)
@@ -500,7 +500,7 @@ def test_on_a_slice_it_is_the_function_of_the_other_features(degree, name, sourc
             np.testing.assert_allclose(part[c], same[0], rtol=1e-9, atol=1e-13)
         assert certificates.total == pytest.approx(whole.total, rel=1e-12)
         assert certificates.total >= of_alone.total
-        # The bound at points of the slice, by the judge's own formula.
+        # The bound at points of the slice, by the test's own formula.
         rows = np.tile(center, (40, 1))
         rows[:, varying] += rng.normal(size=(40, 3)) * 10.0 ** rng.uniform(-2, 0.5, (40, 1))
         exact = exact_values(model, rows, 0)
@@ -524,7 +524,7 @@ def test_progress_rises_to_one():
 
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (3, 7), (8, 8), (37, 129), (256, 255)])
 def test_powers_of_the_gram_matrix(n_rows: int, n_columns: int) -> None:
-    """Against NumPy's, and the same bits on every target."""
+    """Powers agree with NumPy's, and are bit-identical on all targets."""
     rng = np.random.default_rng(n_columns)
     gram, left, right = rng.normal(size=(n_rows, n_columns)), rng.normal(size=n_rows), rng.normal(size=n_columns)
     series = np.array([0.0, 0.5, 0.0, 2.0, -1.0])
@@ -566,7 +566,7 @@ def test_powers_of_matrices_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 32), (37, 64), (256, 256)])
 @pytest.mark.parametrize("target", _native.runnable_targets())
 def test_a_block_of_the_kernel_matrix(n_rows: int, n_columns: int, target: str) -> None:
-    """Against NumPy's extended precision, with distances of 0 and far beyond the range of exp."""
+    """Compare with NumPy's extended precision, for distances of 0 and far beyond the range of exp."""
     rng = np.random.default_rng(n_columns)
     left = rng.normal(size=(n_rows, 3)) * 10.0 ** rng.uniform(-3, 3, (n_rows, 1))
     right = rng.normal(size=(n_columns, 3)) * 10.0 ** rng.uniform(-3, 3, (n_columns, 1))

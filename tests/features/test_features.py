@@ -1,4 +1,4 @@
-"""Feature maps: their inner products against the kernels, and scikit-learn's own checks of them."""
+"""Feature maps: inner products compared with the kernels, and scikit-learn's own checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.features import TaylorFeatures
 
 
-@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")  # SciPy's switch for it is off
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")  # SciPy's option for it is off
 @parametrize_with_checks([TaylorFeatures()])
 def test_every_check_of_scikit_learn(estimator, check):
     check(estimator)
@@ -37,7 +37,7 @@ def some_rows(n, d, seed=0):
 
 
 def by_definition(X, gamma, degree):
-    """Through scikit-learn's monomials."""
+    """Compute features from scikit-learn's monomials."""
     polynomial = PolynomialFeatures(degree).fit(X)
     weights = [
         math.sqrt((2 * gamma) ** sum(p) / math.prod(map(math.factorial, p))) for p in polynomial.powers_.tolist()
@@ -85,10 +85,10 @@ def test_columns_beyond_int32_are_numbered_by_int64():
     features = taylor.transform(rows)
     assert features.indices.dtype == np.int64
     assert features.shape == (1, math.comb(d + 3, 3))
-    last = math.exp(-0.5 * 13.0) * math.sqrt(1 / 6) * 27.0  # x_last^3, the last column of all
+    last = math.exp(-0.5 * 13.0) * math.sqrt(1 / 6) * 27.0  # x_last^3, the last column
     assert features.indices[-1] == features.shape[1] - 1
     assert features.data[-1] == pytest.approx(last, rel=1e-14)
-    # Position of x_5 x_last by counting: all of degree 0 and 1, those that begin with x_0 ... x_4, then x_5's.
+    # Index of x_5 x_last by counting: all of degrees 0 and 1, those that begin with x_0 ... x_4, and then x_5's.
     assert features.indices[4] == 1 + d + sum(d - i for i in range(5)) + (d - 1 - 5)
 
 
@@ -161,7 +161,7 @@ def test_unfitted_maps_say_so():
 
 
 def exact_difference(x, y, features_x, features_y, gamma):
-    """|inner product of the features as they are - kernel| in 60 digits."""
+    """Return |inner product of the given features - kernel|, computed with 60 digits."""
     with mpmath.workdps(60):
         square = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), y.tolist(), strict=True))
         inner = sum(Fraction(a) * Fraction(b) for a, b in zip(features_x.tolist(), features_y.tolist(), strict=True))
@@ -170,7 +170,7 @@ def exact_difference(x, y, features_x, features_y, gamma):
 
 
 def hostile_pairs(rng, d, gamma):
-    """Rows that are parallel, opposite, nearly so, or any, of every size."""
+    """Yield pairs of rows that are parallel, opposite, nearly so, or arbitrary, of every size."""
     for _ in range(8):
         x = rng.normal(size=d)
         x *= 10.0 ** rng.uniform(-3, 1.3) / np.linalg.norm(x) / math.sqrt(gamma)
@@ -195,7 +195,7 @@ def test_nothing_breaks_the_truncation_bound(dtype):
             ratio = float(exact_difference(*rows, *features, gamma) / bound)
             largest = max(largest, ratio)
             assert ratio <= 1.0, (d, degree, gamma, rows)
-    assert largest > 0.99  # of parallel rows, where it is sharp
+    assert largest > 0.99  # for parallel rows, where the bound is sharp
 
 
 @pytest.mark.parametrize("degree", [1, 4, 30])
@@ -280,13 +280,13 @@ def test_nothing_breaks_the_bound_of_a_linear_model_on_taylor_features():
             values = features @ weights + intercept
             difference = np.abs(fast.predict(given) - values)
             assert (difference <= fast.error_bound(given) + noise).all(), (d, degree, gamma)
-            for one in range(0, given.shape[0], 40):  # by other means
+            for one in range(0, given.shape[0], 40):  # evaluated differently
                 row = given[one : one + 1]
                 assert abs(fast.predict(row) - values[one]) <= fast.error_bound(row) + noise[one], (d, degree, gamma)
 
 
 def test_bounds_far_from_the_origin_are_of_rounding_alone():
-    """Nothing is truncated, so a remainder whose factor overflows must not add W to the bound."""
+    """There is no truncation, so a remainder whose factor overflows must not add W to the bound."""
     rng = np.random.default_rng(0)
     for degree in (1, 2, 4):
         taylor = TaylorFeatures(0.5, degree).fit(np.zeros((1, 3)))

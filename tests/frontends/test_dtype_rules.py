@@ -1,4 +1,4 @@
-"""Rules of dtypes against scikit-learn: what a step gives for rows of a dtype, and whether its numbers change."""
+"""Dtype rules, compared with scikit-learn: a step's output dtype for each row dtype, and whether numbers change."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def fitted(name: str) -> Any:
 
 
 def rows_of(dtype: str) -> Any:
-    """Rows in a dtype, ordinary ones and some at the numbers that steps compare with."""
+    """Return rows in a dtype: ordinary ones, and some equal to numbers that steps compare with."""
     rows = X[:40].copy()
     rows[:3] = [[0.1, 2.7, 0.3], [0.3, 0.1, 2.7], [300.0, 1.0, 2.0]]
     if dtype == "bool":
@@ -104,7 +104,7 @@ def rows_of(dtype: str) -> Any:
 
 
 def answered(step: Any, rows: Any) -> Any:
-    """Return what the step makes of rows, None if it raises."""
+    """Return the step's output for rows, or None if it raises."""
     try:
         found = step.predict(rows) if not hasattr(step, "transform") else step.transform(rows)
     except (ValueError, TypeError, IndexError):
@@ -113,7 +113,7 @@ def answered(step: Any, rows: Any) -> Any:
     return found.astype(np.float64) if found.dtype == object else found
 
 
-# Rows that a rule rules out although the step makes the same of these: a number that the dtype does not hold, or an
+# Rows that a rule excludes although the step's output is unchanged: for a number that the dtype cannot represent, or an
 # unknown category, which is replaced.
 _STRICT = {"infrequent": "u", "mode for 0.1": "iu", "indicator of 0.1": "iu", "indicator of 300": "iu"}
 
@@ -133,7 +133,7 @@ def test_a_rule_says_what_the_step_does(name: str) -> None:
             assert is_same, (dtype, said)
         else:
             assert not is_same or rows.dtype.kind in _STRICT.get(name, ""), (dtype, said)
-        if found is not None and not isinstance(step, Nystroem):  # what it gives float32 of is ruled out anyway
+        if found is not None and not isinstance(step, Nystroem):  # it returns float32 only for excluded rows
             assert found.dtype == said.gives, (dtype, said)
 
 

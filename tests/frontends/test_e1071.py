@@ -1,4 +1,4 @@
-"""Files of R's e1071: models with scale files. The texts were written by ``write.svm`` for R's iris."""
+"""Files from R's e1071: models with scale files, written by ``write.svm`` for R's iris data."""
 
 from __future__ import annotations
 

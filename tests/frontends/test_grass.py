@@ -1,4 +1,4 @@
-"""Signatures of GRASS GIS's i.svm.train: a LIBSVM model, and a file with one divisor for each band."""
+"""Signatures from GRASS GIS's i.svm.train: a LIBSVM model, and a file with one divisor per band."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def signature(tmp_path: Path) -> Path:
 
 
 def test_cells_are_divided_as_i_svm_predict_does(signature: Path) -> None:
-    """Labels of raw cells equal LIBSVM's for divided ones; a third band that no support vector has is a column too."""
+    """Labels of raw cells equal LIBSVM's for divided ones; a third band, absent from the vectors, is also a column."""
     cells = np.random.default_rng(0).integers(0, [256, 1024], (200, 2)).astype(float)
     divided = cells / [255.0, 1023.5]
     expected = svm_predict([], divided.tolist(), svm_load_model(str(signature / "sig")), "-q")[0]
@@ -62,7 +62,7 @@ def test_other_files_are_rejected(signature: Path, text: str, words: str) -> Non
 
 
 def test_labels_that_are_texts_are_rejected_with_a_remedy(tmp_path: Path) -> None:
-    """PLSSVM writes names of classes into LIBSVM's format."""
+    """PLSSVM writes class names into LIBSVM's format."""
     (tmp_path / "m.model").write_text(MODEL.replace("label 4 7", "label cat dog"))
     words = r"label has 'cat' for a number; LIBSVM's labels are integers: write a number for each class in this line"
     with pytest.raises(approxsvm.errors.ModelFormatError, match=words):

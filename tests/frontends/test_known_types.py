@@ -1,6 +1,6 @@
-"""Every accepted class, perturbed: a change of the source's answer changes the model's answer, or is refused.
+"""Every accepted class, perturbed: if the source's answer changes, the model's changes equally, or is refused.
 
-The table itself drives the tests (known_types.KNOWN); the examples are entries of the zoo.
+The table known_types.KNOWN drives the tests; examples are entries of the zoo.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn import known_types
 from approxsvm.frontends.sklearn.known_types import KNOWN
 
-sys.path.append(str(REPOSITORY))  # docs are no part of the package
+sys.path.append(str(REPOSITORY))  # docs are not part of the package
 
 from docs import sources
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of scikit-learn, about what is changed here
+pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about changes made here
 
 X, TWO, THREE, VALUE = ROWS["signed"].make(), TARGETS["two"], TARGETS["three"], TARGETS["value"]
-# Classes without an entry of their name in the zoo, or with further needs: parameters, and containers.
+# Classes without a zoo entry of the same name, or that need further entries, for parameters and containers.
 _EXAMPLES = """
 SVC: SVC, probability; SVC, pairs; SVC, ties; SVC of three, degree 6; SVC of CSR | NuSVC: NuSVC; NuSVC, probability
 SVR: SVR; SVR, cubic | NuSVR: NuSVR, linear | KernelRidge: KernelRidge; KernelRidge, quadratic; KernelRidge, two targets
@@ -102,10 +102,10 @@ EXAMPLES = {
     for names, entries in (part.split(": ") for part in re.split(r" \| |\n", _EXAMPLES.strip()))
     for name in names.split()
 }
-# cuML and ThunderSVM cannot be installed everywhere; the zoo has stand-ins for both.
+# cuML and ThunderSVM cannot be installed everywhere; the zoo has stand-ins for them.
 HERE = [k for k in KNOWN if "unsupported" not in k.role and k.library not in ("cuml", "thundersvm")]
 READ = [known for known in HERE if known.role != "vectorizer"]
-# Where estimators keep what they clone before they fit it.
+# Attributes in which estimators keep templates, which they clone before fitting.
 TEMPLATE = re.compile(r"\.(estimators?|regressor|transformers?|kernel|base_estimator|final_estimator)\b")
 
 
@@ -118,7 +118,7 @@ def fitted(name):
 
 @cache
 def examples(known):
-    """Return fitted sources with the object of the class in each, and rows."""
+    """Return fitted sources, the object of the class in each, and rows."""
     pytest.importorskip(known.library, reason=f"{known.library} is not installed")
     found = []
     for name in EXAMPLES.get(known.name, [known.name]):
@@ -140,10 +140,10 @@ METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 
 
 def answers(source, rows):
-    """Return the answers of each method that has one."""
+    """Return the answer of each method that gives one."""
     found = {}
     for name in METHODS:
-        with contextlib.suppress(Exception):  # whatever it does with an edited value, it answers nothing
+        with contextlib.suppress(Exception):  # with an edited value, it may raise anything
             found[name] = np.asarray(getattr(source, name)(copy.copy(rows)))
     if "predict" not in found and "score_samples" in found:  # a density
         return {"predict": found["score_samples"]}
@@ -160,7 +160,7 @@ def answers_of_model(model, rows):
 
 
 def same(given, expected):
-    """Tell whether answers agree."""
+    """Return whether answers agree."""
     if given.shape[:1] != expected.shape[:1] or given.size != expected.size:
         return False
     given = given.reshape(expected.shape)
@@ -171,7 +171,7 @@ def same(given, expected):
 
 
 def difference(ours, source):
-    """Return the common methods whose answers differ."""
+    """Return the shared methods whose answers differ."""
     shared = [name for name in METHODS if name in ours and name in source]
     assert "predict" in shared
     return [name for name in shared if not same(ours[name], source[name])]
@@ -196,7 +196,7 @@ def changes_of_array(value):
 
 
 def options_of(thing, name):
-    """Return other values of a parameter, as the class itself lists them."""
+    """Return other values of a parameter, as listed by the class itself."""
     constraints = getattr(type(thing), "_parameter_constraints", {}).get(name, [])
     return [word for c in constraints if hasattr(c, "options") for word in sorted(map(str, c.options))]
 
@@ -238,9 +238,9 @@ def changes(thing, name, value):
 ABSENT = object()
 
 
-# n_jobs starts processes; within atol and rtol a density's tree stops, where ours is of the density itself.
+# n_jobs starts processes; a density's tree stops within atol and rtol, but ours is the exact density.
 UNTOUCHED = {"_sklearn_output_config", "_metadata_request", "n_jobs", "atol", "rtol"}
-# By these of sparse rows scikit-learn's LIBSVM reads beyond its arrays, and crashes.
+# With these and sparse rows, scikit-learn's LIBSVM reads beyond its arrays, and crashes.
 CRASHING = {"probability", "_effective_probability"}
 
 
@@ -251,7 +251,7 @@ def attributes(thing):
 
 
 def perturbed(known, thing):
-    """Set each attribute to other values, one at a time, and then back."""
+    """Set each attribute to other values, one at a time, and then restore it."""
     state = {key: copied(held) for key, held in vars(thing).items()}
     parameters = thing.get_params(deep=False) if hasattr(thing, "get_params") else {}
     for name in attributes(thing):
@@ -267,7 +267,7 @@ def perturbed(known, thing):
 
 
 def with_inner_parameters_set(thing):
-    """Set each parameter of inner objects, such as the template of members, as set_params does, and then back."""
+    """Set each parameter of inner objects, such as member templates, as set_params does, and then restore it."""
     every = thing.get_params() if hasattr(thing, "get_params") else {}
     for name, value in every.items():
         holder, _, last = name.rpartition("__")
@@ -287,7 +287,7 @@ def put(holder, name, value):
 
 
 def copied(held):
-    return held.copy() if isinstance(held, dict) else held  # a Nystroem writes into its kernel_params
+    return held.copy() if isinstance(held, dict) else held  # a Nystroem modifies its kernel_params
 
 
 def found_by_perturbing(known):
@@ -303,7 +303,7 @@ def found_by_perturbing(known):
             except (ApproxSVMError, NotFittedError):
                 counts["refused"] += 1
                 continue
-            if model.n_raw_features != rows.shape[1]:  # which its predict says
+            if model.n_raw_features != rows.shape[1]:  # its predict refuses the rows
                 counts["refused"] += 1
                 continue
             after = answers(source, rows)
@@ -320,7 +320,7 @@ def found_by_perturbing(known):
 @of_each(READ)
 def test_what_changes_the_answer_changes_ours_or_is_refused(known, monkeypatch):
     """The table lists everything that answers depend on."""
-    # Nothing replaces functions of classes here, so each class is checked only once.
+    # Class functions are never replaced here, so each class is checked only once.
     once = cache(known_types._require_own_functions)
     monkeypatch.setattr(known_types, "_require_own_functions", once)
     found, unnoticed = found_by_perturbing(known)
@@ -358,11 +358,11 @@ def test_vectorizers_whose_parameters_were_set_answer_as_the_source_or_are_refus
     assert n_answered
 
 
-# Methods of its own
+# Overridden methods
 
 
 def members_that_matter(cls):
-    """Return the names of all members of a class that a subclass may not have of its own."""
+    """Return the names of all members of a class that a subclass must not override."""
     every = {name for base in cls.__mro__ for name in vars(base)} | set(known_types._ANSWERS)
     return sorted(every - {"__dict__", "__weakref__", "__class__"} - set(filter(harmless, every)))
 
@@ -381,7 +381,7 @@ def subclass_of(cls, **members):
 
 @of_each(READ)
 def test_no_object_with_a_method_of_its_own_is_read(known):
-    """In any position; from a subclass, or set on the object."""
+    """The object may be in any position, and the method defined by a subclass or set on the object."""
     for source, thing, _ in examples(known):
         cls = type(thing)
         for name in members_that_matter(cls):
@@ -398,7 +398,7 @@ def test_no_object_with_a_method_of_its_own_is_read(known):
 
 
 def helpers(thing):
-    """Yield objects held as attributes or in lists, except arrays, functions and templates of members."""
+    """Yield objects in attributes or lists, except arrays, functions and member templates."""
     others = (type, FunctionType, np.ndarray, np.ufunc, type(np.mean))
     for name, held in vars(thing).items():
         for inner in held if isinstance(held, (list, tuple)) else [held]:
@@ -408,7 +408,7 @@ def helpers(thing):
 
 
 def called(ask, rows):
-    """Tell whether the replaced method is called."""
+    """Return whether the replaced method is called."""
     try:
         with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):
             ask(rows.copy())
@@ -419,7 +419,7 @@ def called(ask, rows):
 
 @of_each(READ)
 def test_no_helper_with_a_method_of_its_own_is_read(known):
-    """Predict calls helpers: encoders of labels, scalers, trees, splines. Most are in the table themselves."""
+    """predict calls helpers, such as label encoders, scalers, trees and splines. Most are themselves in the table."""
     for source, thing, rows in examples(known):
         ask = getattr(source, "predict", getattr(source, "score_samples", None))
         for inner in helpers(thing):
@@ -434,7 +434,7 @@ def test_no_helper_with_a_method_of_its_own_is_read(known):
 
 @of_each(READ)
 def test_what_a_subclass_may_have_does_not_matter(known):
-    """Training and new names: the source answers the same, and never calls harmless additions."""
+    """For training methods and new names, the source's answers do not change, and it never calls such additions."""
     for source, thing, rows in examples(known):
         cls = type(thing)
         before = answers(source, rows)
@@ -474,7 +474,7 @@ def test_decorators_do_not_hide_whose_code_it_is(monkeypatch):
 
 
 def test_autologging_of_mlflow_is_no_method_of_somebodys_own(monkeypatch):
-    """It replaces predict of every class by a function that calls the original."""
+    """Autologging replaces every class's predict with a function that calls the original."""
     source, others = SVC().fit(X, TWO), {"__name__": "mlflow.utils", "predict": SVC.predict}
     patched = FunctionType((lambda self, X: predict(self, X)).__code__, others)  # noqa: F821
     monkeypatch.setattr(SVC, "predict", functools.wraps(SVC.predict)(patched))
@@ -487,7 +487,7 @@ class Copied(SVC):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing)), clone])
 def test_a_subclass_whose_objects_were_copied_is_what_it_was(again):
-    """Python leaves notes on a class whose objects it copies."""
+    """Python adds attributes to a class whose objects it copies."""
     source = again(Copied().fit(X, TWO)).fit(X, TWO)
     assert read_any(source).source == "sklearn SVC"
 
@@ -538,7 +538,7 @@ def test_metaclasses_and_mixins_are_seen_through():
 
 
 def test_a_class_that_its_library_derives_from_another_is_another():
-    """Matern derives from RBF, and MultiTaskLasso from Lasso, but they compute something else."""
+    """Matern derives from RBF, and MultiTaskLasso from Lasso, but they compute something different."""
     assert issubclass(Matern, RBF)
     assert known_types.recognise(Matern()) is None
     assert known_types.recognise(MultiTaskLasso()) is None
@@ -547,11 +547,11 @@ def test_a_class_that_its_library_derives_from_another_is_another():
 
 
 def test_nothing_else_of_the_readers_looks_at_classes():
-    """Names of classes come only from known_types, so no reader accepts an object that it has not checked."""
+    """Class names are read only in known_types, so no reader accepts an object that it has not checked."""
     folder = REPOSITORY / "approxsvm" / "frontends" / "sklearn"
     forbidden = {"__mro__", "__class__", "__bases__", "__qualname__", "__name__", "__module__"}
     for path in sorted(folder.glob("*.py")):
-        if path.name in ("known_types.py", "trained_inside.py"):  # the latter reads nothing; it copies what holds ours
+        if path.name in ("known_types.py", "trained_inside.py"):  # the latter only copies objects that contain ours
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             assert not (isinstance(node, ast.Attribute) and node.attr in forbidden), (path, node.lineno)
@@ -561,11 +561,11 @@ def test_nothing_else_of_the_readers_looks_at_classes():
                 assert node.module in ("sklearn", "sklearn.exceptions"), (path, node.lineno)
 
 
-# What was compiled as something else, without a word
+# Sources that were once silently compiled as something else
 
 
 def other(name, cls, *given, **named):
-    """Return an object of a subclass with one method that trebles what the original returns."""
+    """Return an object of a subclass with one method that triples the original's result."""
     method = lambda *args, **options: 3 * getattr(cls, name)(*args, **options)  # noqa: E731
     return subclass_of(cls, **{name: method})(*given, **named)
 
@@ -598,7 +598,7 @@ def calibrated(inside, method="sigmoid", ensemble=False):
     ids=["sigmoid", "isotonic", "temperature"],
 )
 def test_probabilities_that_are_calibrated_again_are_refused(method, y, ensemble, inside):
-    """scikit-learn calibrates predict_proba of what has no decision_function."""
+    """scikit-learn calibrates predict_proba if there is no decision_function."""
     source = calibrated(inside, method, ensemble).fit(X, y)
     frozen = CalibratedClassifierCV(FrozenEstimator(clone(inside).fit(X, y)), method=method, cv=2).fit(X, y)
     for one in (source, frozen, make_pipeline(StandardScaler(), source).fit(X, y)):
@@ -637,7 +637,7 @@ def test_contradictions_inside_are_refused():
 
 @pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
 def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
-    """scikit-learn passes the same array to all parts; one that does not copy changes it for the next."""
+    """scikit-learn passes the same array to all parts; a part that does not copy it changes it for the next."""
     inside, member = make_pipeline(scaler(copy=False), MinMaxScaler()), make_pipeline(scaler(copy=False), SVC())
     frozen, some = (
         FrozenEstimator(scaler(copy=False).fit(X.copy())),
@@ -661,7 +661,7 @@ def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
 
 
 def test_a_logistic_regression_of_an_older_scikit_learn_answers_as_the_installed_one():
-    """multi_class="multinomial" changed probabilities of two classes before 1.8, and is an idle attribute since."""
+    """Before 1.8, multi_class="multinomial" changed the probabilities of two classes; since then, it is unused."""
     source = make_pipeline(Nystroem(n_components=8, random_state=0), LogisticRegression()).fit(X, TWO)
     source[-1].multi_class = "multinomial"
     fast = approxsvm.compile(source, mode="exact")
@@ -673,12 +673,12 @@ def test_a_logistic_regression_of_an_older_scikit_learn_answers_as_the_installed
 
 @pytest.mark.slow
 def test_the_page_of_sources_shows_the_tables():
-    """python -m docs.sources writes them there."""
+    """Tables on the page are written by python -m docs.sources."""
     assert sources.page() == sources.PAGE.read_text()
 
 
 def test_every_kind_of_model_goes_through_every_export():
-    """The table has no empty cell where files are written, and a reason in every other cell."""
+    """The columns for files contain only "yes", and every other cell "yes" or a reason."""
     text = sources.PAGE.read_text().partition("<!-- kinds: ")[2].partition("<!-- end of kinds -->")[0]
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"]
     assert [row[0] for row in rows[2:]] == list(sources._models())

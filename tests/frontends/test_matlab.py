@@ -1,4 +1,4 @@
-"""The function for MATLAB of docs/howto/other-programs.md, run in GNU Octave on a struct of MATLAB's fields."""
+"""The MATLAB function in docs/howto/other-programs.md, run in GNU Octave on a struct with MATLAB's fields."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KERNELS = {"gaussian": {}, "linear": {}, "polynomial": {"Order": 3.0}}
 
 
 def compact_model(function, standardize):
-    """Possible results of fitcsvm: its fields, and rows."""
+    """Return rows, and a possible result of fitcsvm as fields."""
     rng = np.random.default_rng(0)
     rows = rng.normal([3.0, -1.0, 20.0], [1.0, 2.0, 0.1], size=(60, 3))
-    mu, sigma = rows.mean(axis=0), np.array([1.1, 1.9, 0.0])  # the last one is that of a column that was constant
+    mu, sigma = rows.mean(axis=0), np.array([1.1, 1.9, 0.0])  # the last column was constant
     nothing = np.zeros((0, 0))
     rows = rows if standardize else rows - mu
     vectors = (rows[:20] - mu) / [1.1, 1.9, 1.0] if standardize else rows[:20]
@@ -39,7 +39,7 @@ def compact_model(function, standardize):
 
 
 def scores(model, rows):
-    """The score of the second class by MATLAB's documentation: sum_j alpha_j y_j G(x_j / scale, x / scale) + bias."""
+    """Return the second class's score as documented by MATLAB: sum_j alpha_j y_j G(x_j / scale, x / scale) + bias."""
     kernel = model["KernelParameters"]
     if model["Mu"].size:
         rows = (rows - model["Mu"]) / np.where(model["Sigma"] == 0, 1.0, model["Sigma"])

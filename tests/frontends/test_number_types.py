@@ -1,4 +1,4 @@
-"""Numbers that a source holds in NumPy's types: approxsvm follows the arithmetic of its source, or rejects them."""
+"""Parameters of NumPy types: approxsvm follows the source's arithmetic, or rejects them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ PARTS = [("a", "passthrough", [0, 1]), ("b", "passthrough", [2, 3])]
 
 
 def both(source: Any, rows: Any) -> tuple[Any, Any]:
-    """Answers of the source and of the compiled model; None for rows or a model that are rejected."""
+    """Return the source's answers (None if it fails) and the compiled model's (or the error)."""
     try:
         ours = approxsvm.compile(source, effort="low").predict(rows)
     except (UnsupportedModelError, InputError) as error:
         ours = error
     try:
         return source.predict(rows), ours
-    except (OverflowError, TypeError, ValueError):  # the source cannot compute with such a number either
+    except (OverflowError, TypeError, ValueError):  # the source cannot compute with such a number
         return None, ours
 
 
@@ -49,7 +49,7 @@ def both(source: Any, rows: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("weight", [1, 2, 100, -1])
 @pytest.mark.parametrize("union", [True, False])
 def test_weights_of_transformers(kind: Any, weight: int, union: bool) -> None:
-    """Products of int8 columns and an integer wrap, and float32 weights round."""
+    """Products of int8 columns and an integer wrap around, and float32 weights are rounded."""
     if union:
         scaled: Any = FeatureUnion([("a", "passthrough"), ("b", Binarizer())])
     else:
@@ -94,7 +94,7 @@ SOURCES: dict[str, tuple[Any, str, float]] = {
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", SOURCES)
 def test_parameters(name: str, kind: Any) -> None:
-    """-np.uint8(1) is 255 in the source's RBF kernel, and two constants of int8 add up to less than one."""
+    """In the source's RBF kernel, -np.uint8(1) is 255, and two int8 constants add up to less than either."""
     base, parameter, value = SOURCES[name]
     number: Any = kind(value)
     number = {"weights": [number] * 3, "range": (kind(0), number)}.get(name, number)

@@ -18,11 +18,11 @@ FILES = sorted((Path(__file__).parent / "old_scikit_learn").glob("*.joblib"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_old_files_answer_as_they_did(path):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of another version, and of NumPy's old names
+        warnings.simplefilter("ignore")  # about the other version, and NumPy's old names
         X, models, answers, shares = joblib.load(path)
     X = np.array(X)
     for name, model in models.items():
-        if name == "calibrated" and path.stem.startswith("0.22"):  # without attributes that came later
+        if name == "calibrated" and path.stem.startswith("0.22"):  # attributes added later are missing
             with pytest.raises(ModelFormatError, match="has no attribute 'calibrators'"):
                 approxsvm.compile(model)
             continue

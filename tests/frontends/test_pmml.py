@@ -1,4 +1,4 @@
-"""Support vector machines in PMML: files by the standard, from fitted estimators, in the dialects of programs."""
+"""Support vector machines in PMML: files from fitted estimators, in the standard form and in programs' dialects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_derived_fields(tmp_path):
     fields = []
     for k, c in enumerate(COLUMNS):
         fields.append(scaled(f"s{c}", c, standard.mean_[k], standard.scale_[k]))
-        if k % 2:  # by its data, and by what the scaler has made of them
+        if k % 2:  # computed from raw data, and from the scaler's output
             fields.append(
                 derived(
                     f"t{c}",
@@ -68,7 +68,7 @@ def test_derived_fields(tmp_path):
 
 
 def test_fields_are_chosen_negated_and_limited(tmp_path):
-    """b, 3 - d and c between its limits."""
+    """The fields are b, 3 - d, and c clamped to its limits."""
     inside = derived("minus", apply("-", 3.0, '<FieldRef field="d"/>')) + derived(
         "cut",
         '<NormContinuous field="c" outliers="asExtremeValues"><LinearNorm orig="0" norm="0"/>'
@@ -107,7 +107,7 @@ def test_regressions_are_rescaled(tmp_path):
 
 
 def test_a_value_below_the_threshold_is_the_target_category(tmp_path):
-    """The value is the first column, the threshold 0.5; at the threshold itself it is the alternate one."""
+    """The value is the first column, and the threshold 0.5; at the threshold, the alternate category is predicted."""
     path = tmp_path / "model"
     for target, alternate in ("no", "yes"), ("yes", "no"):
         one = machine([0], [1.0], 0.0, target, alternate, ' threshold="0.5"')
@@ -118,7 +118,7 @@ def test_a_value_below_the_threshold_is_the_target_category(tmp_path):
 
 
 def test_of_equal_votes_the_first_value_wins(tmp_path):
-    """Each of three classes beats another one."""
+    """Each of three classes beats one of the others."""
     machines = [machine([], [], 1.0 - 2.0 * (k == 1), *pair) for k, pair in enumerate(("ba", "ca", "cb"))]
     text = svm_model("classification", machines, [dense(np.ones(4))], kernel="<LinearKernelType/>")
     for values in itertools.permutations("abc"):

@@ -1,4 +1,4 @@
-"""Readers: an accepted source becomes its exact decision function, and a refusal names the reason."""
+"""Readers: an accepted source yields its exact decision function, and a refusal states the reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_libsvm_model_becomes_arrays(tmp_path):
     assert model.source == "libsvm c_svc"
 
 
-# cpp/tests/test_text.cpp has other layouts, and what else is broken in a file.
+# cpp/tests/test_text.cpp has other layouts, and other broken files.
 VARIANTS = {
     "crlf": MODEL.replace("\n", "\r\n"),
     "byte order mark": "\ufeff" + MODEL,
@@ -65,7 +65,7 @@ def test_variants_that_are_accepted(tmp_path, name):
 
 
 def test_scales_of_the_point_cloud_library(tmp_path):
-    """Scaled features are divided, others are not; columns without support vectors count."""
+    """Only features with a scale are divided; columns without support vectors also count."""
     rows = np.random.default_rng(0).normal(size=(200, 4)) * [1, 3, 2, 1]
     fast = approxsvm.compile(read_text(tmp_path, MODEL.replace("SV\n", "scaling 1:0.3 2:7 4:2.5 \nSV\n")), mode="exact")
     (tmp_path / "some.model").write_text(MODEL)
@@ -183,7 +183,7 @@ def test_pickles_need_trust(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """A .csv file with an index, a target in the middle, and features out of order."""
+    """Write a .csv file with an index, a target in the middle, and features out of order."""
     pandas = pytest.importorskip("pandas")
     X = np.random.default_rng(0).normal(size=(12, 3))
     frame = pandas.DataFrame({"second": X[:, 1], "outcome": np.arange(12), "first": X[:, 0], "a,b": X[:, 2]})
@@ -272,7 +272,7 @@ def test_broken_npz_files_are_named(tmp_path):
 
 
 def npy(shape: tuple[int, ...], content: bytes = bytes(64), descr: str = "<f8") -> bytes:
-    """A .npy file with an arbitrary header."""
+    """Return a .npy file with an arbitrary header."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue() + content
@@ -299,13 +299,13 @@ def test_archives_that_claim_more_than_they_hold(tmp_path):
     path = tmp_path / "rows.npz"
     zeros = npy((10**6, 4), bytes(32 * 10**6))
     assert npz(path, rows=zeros).stat().st_size < 10**5
-    assert approxsvm.read_rows(path).shape == (10**6, 4)  # what compresses well is no lie
+    assert approxsvm.read_rows(path).shape == (10**6, 4)  # highly compressed data are valid
     npz(path, rows=zeros, method=zipfile.ZIP_LZMA)
     with pytest.raises(DataFormatError, match=r"rows.npz: rows.npy is compressed by method 14, expected 0 or 8"):
         approxsvm.read_rows(path)
     content = bytearray(npz(path, rows=npy((3, 3), bytes(72))).read_bytes())
     directory = content.index(b"PK\1\2")
-    struct.pack_into("<I", content, directory + 24, 2**31)  # the size that it is said to have
+    struct.pack_into("<I", content, directory + 24, 2**31)  # the claimed size
     path.write_bytes(content)
     with pytest.raises(DataFormatError, match=r"rows.npz: rows.npy claims 2147483648 bytes, but .* at most \d{6}$"):
         approxsvm.read_rows(path)

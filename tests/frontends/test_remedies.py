@@ -44,11 +44,11 @@ THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 TARGET = X[:, 0] + np.sin(X[:, 1])
 BOTH = np.column_stack([Y, THREE])
 svc, svr = SVC(C=10.0), SVR()
-averaged = CalibratedClassifierCV(svc, cv=2)  # an average itself
+averaged = CalibratedClassifierCV(svc, cv=2)  # itself an average
 voting = ensemble.VotingClassifier([("a", svc), ("b", SVC(gamma=3.0))])
-of_pairs = multiclass.OneVsRestClassifier(SVC(probability=True))  # whose probabilities are not compiled
+of_pairs = multiclass.OneVsRestClassifier(SVC(probability=True))  # its probabilities are not compiled
 
-# One of each class that there is advice for, and what it is fitted to.
+# One estimator of each class with advice, and its target.
 REFUSED: dict[str, tuple[Any, Any]] = {
     "AdaBoostClassifier": (ensemble.AdaBoostClassifier(averaged, n_estimators=3, random_state=0), Y),
     "AdaBoostRegressor": (ensemble.AdaBoostRegressor(svr, n_estimators=3, random_state=0), TARGET),
@@ -107,7 +107,7 @@ def test_the_advice_names_what_the_estimator_has_and_parts_that_compile(name: st
 
 
 def test_advice_followed_gives_the_labels() -> None:
-    """One against the rest, and a vote, by their parts: so the words are right."""
+    """One-vs-rest and a vote are reproduced from their parts, so the advice is correct."""
     source = fitted("OneVsRestClassifier")
     values = np.array([approxsvm.compile(part, X).decision_function(X) for part in source.estimators_])
     np.testing.assert_array_equal((values > 0.0).T.astype(int), source.predict(X).toarray())
@@ -129,7 +129,7 @@ def test_every_estimator_around_others_is_read_or_has_its_advice() -> None:
 
 
 class Found(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Somebody else's search."""
+    """A third-party search."""
 
     best_estimator_ = svc
 
@@ -197,7 +197,7 @@ def test_messages_of_what_is_no_fitted_estimator() -> None:
 
 
 class OfAnotherProgram:
-    """A wrapper like those of PyOD (detector_), Orange (skl_model) and mne (estimators_)."""
+    """A wrapper like those in PyOD (detector_), Orange (skl_model) and mne (estimators_)."""
 
     def __init__(self, **attributes: Any) -> None:
         vars(self).update(attributes)
@@ -216,7 +216,7 @@ _TRAINED = make_pipeline(preprocessing.StandardScaler(), SVC()).fit(*make_classi
         ({"base": SVC(), "skl_model": _TRAINED}, "skl_model"),  # the first is not trained
         ({"estimators_": [_TRAINED[0], _TRAINED]}, "estimators_[1]"),
         ({"parts": {"svm": _TRAINED}}, "parts['svm']"),
-        ({"estimators_": [_TRAINED, _TRAINED[-1]]}, "estimators_"),  # one for each time, as in mne
+        ({"estimators_": [_TRAINED, _TRAINED[-1]]}, "estimators_"),  # one per time, as in mne
     ],
 )
 def test_objects_of_other_programs_name_the_line_to_write(held: dict[str, Any], line: str) -> None:
@@ -238,7 +238,7 @@ def test_other_objects_hold_nothing_to_compile() -> None:
 
 
 def test_the_line_for_a_pipeline_looks_at_all_of_its_steps() -> None:
-    """The line named the first step that does not fold, and was refused in turn."""
+    """The suggested line once named only the first step that cannot be folded, and was itself refused."""
     binned = preprocessing.FunctionTransformer(np.abs)
     steps = (
         binned,

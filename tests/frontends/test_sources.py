@@ -1,6 +1,6 @@
-"""Messages of the frontends: refusals by name, working remedies, files that contradict themselves.
+"""Frontend messages: refusals by name, working remedies, and files that contradict themselves.
 
-The zoo compares answers.
+The zoo compares the answers.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ REFUSED = [
             (WhiteKernel() + ConstantKernel(), "no RBF"),
         )
     ),
-    (SVC(break_ties=True, decision_function_shape="ovo"), THREE, "break_ties must be False"),  # as scikit-learn itself
+    (SVC(break_ties=True, decision_function_shape="ovo"), THREE, "break_ties must be False"),  # as in scikit-learn
     (TransformedTargetRegressor(SVR(), func=np.cbrt, inverse_func=np.sinh), VALUE, r"target transformer .* not affine"),
     (
         make_pipeline(StandardScaler(), make_pipeline(CUBES, SVC())),
@@ -189,7 +189,7 @@ def test_the_line_that_a_refused_step_names_works(steps):
     np.testing.assert_array_equal(fast.predict(eval(before, {"pipe": pipe, "X": X})), pipe.predict(X))
 
 
-# What sources say of themselves
+# Information stored about sources
 
 
 def test_read_model_says_which_kernel():
@@ -205,7 +205,7 @@ def test_read_model_says_which_kernel():
 
 @pytest.mark.usefixtures("unmeasured")
 def test_calibrated_classifiers_have_no_decision_function():
-    """Bounds of inner values stay, and so does their comparison with the source's."""
+    """Bounds on inner values remain, as does their comparison with the source's."""
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, THREE)
     fast = approxsvm.compile(fitted, X, n_centers=1)
     alone = approxsvm.Predictor(fast.artifact)
@@ -232,7 +232,7 @@ def test_samplers_of_imbalanced_learn_do_nothing_when_predicting():
 
 
 class Resampling(StandardScaler):
-    """A step that transforms in pipelines of scikit-learn, whatever else it can."""
+    """A step that transforms in scikit-learn pipelines, although it can also resample."""
 
     def fit_resample(self, X, y):
         raise NotImplementedError
@@ -243,7 +243,7 @@ def test_steps_of_other_pipelines_that_can_resample_still_transform():
     assert (approxsvm.compile(source).decision_function(X) - source.decision_function(X) < 1e-6).all()
 
 
-# Files of LIBSVM and svm-scale
+# Files from LIBSVM and svm-scale
 
 
 def saved_by_libsvm(tmp_path, options, X, y):
@@ -300,7 +300,7 @@ def test_range_files_scale_as_svm_scale_does(tmp_path, options):
     rng = np.random.default_rng(0)
     train = np.round(rng.normal(size=(60, 5)) * [1, 100, 1e-3, 1, 1], 6)
     train[rng.uniform(size=train.shape) < 0.2] = 0.0
-    train[:, 3] = 4.0  # one value only: not in the file, scaled to 0
+    train[:, 3] = 4.0  # constant: not in the file, scaled to 0
     y = np.round(100 + 20 * np.sin(train[:, 0]) + train[:, 1], 3)
     new = np.round(rng.normal(size=(40, 6)) * [2, 300, 1e-3, 5, 1, 1], 6)  # outside the range; an unseen sixth feature
     write_libsvm(tmp_path / "train", train, y)
@@ -316,7 +316,7 @@ def test_range_files_scale_as_svm_scale_does(tmp_path, options):
 
 @pytest.mark.parametrize("scaled_target", [False, True])
 def test_range_files_may_have_more_columns_than_the_model(tmp_path, scaled_target):
-    """A model of fewer columns grows; a restored target is in raw units."""
+    """A model with fewer columns is extended; a restored target is in raw units."""
     (tmp_path / "range").write_text("y\n-1 1\n50 80\n" * scaled_target + "x\n-1 1\n" + "1 0 4\n3 -2 2\n5 1 2\n")
     plain = KernelModel("regression", np.eye(3), [1, 2, 3], intercept=0.5, gamma=0.3, first_index=1)
     model = with_range_file(plain, tmp_path / "range")
@@ -389,11 +389,11 @@ def test_range_files_of_any_tokens_are_maps_or_refused(tmp_path):
     assert n_maps
 
 
-# Other libraries, by attribute
+# Other libraries, read by attribute
 
 
 class FakeDeviceArray:
-    """An array of a GPU library, which is one of NumPy on request."""
+    """A GPU library's array, converted to NumPy on request."""
 
     def __init__(self, values):
         self.values = values
@@ -404,7 +404,7 @@ class FakeDeviceArray:
 
 @pytest.fixture
 def fake_class(monkeypatch):
-    """Make stand-ins, recognised as what a module holds: neither cuML nor ThunderSVM can be installed here."""
+    """Make stand-ins that are recognized as a module's classes: cuML and ThunderSVM cannot be installed here."""
 
     def make(module, name, **attributes):
         stand_in = type(name, (), attributes | {"__module__": module})
@@ -430,7 +430,7 @@ def test_cuml_classifiers_with_device_arrays_and_probabilities(fake_class):
 
 
 def test_thundersvm_estimators_through_the_file_they_write(fake_class, tmp_path):
-    """The file has six digits of gamma and rho, and the estimator calls rho intercept_."""
+    """The file stores six digits of gamma and rho; the estimator stores rho as intercept_."""
     _, path = saved_by_libsvm(tmp_path, "-g 0.1234567", X, TARGETS["numbered"])
     exact = read_any(path)
     lines = [
@@ -474,7 +474,7 @@ def test_reading_imports_no_library_that_the_user_has_not_loaded():
     subprocess.run([sys.executable, "-c", code], check=True, cwd="/")
 
 
-# Models of one's own
+# User-defined models
 
 
 def test_terms_that_cancel_keep_the_rounding_of_their_sums():
@@ -483,7 +483,7 @@ def test_terms_that_cancel_keep_the_rounding_of_their_sums():
     order = rng.permutation(4000)
     machine = KernelModel("regression", np.r_[x, x][order], np.r_[a, -a][order], 0.0, 0.1)
     for degree in (1, 2):
-        model = replace(machine, degree=degree, gamma=0.3, coef0=1.7)  # exactly 0 over the real numbers
+        model = replace(machine, degree=degree, gamma=0.3, coef0=1.7)  # exactly 0 in real arithmetic
         fast, rows = approxsvm.compile(model, mode="approximate"), np.array([[0.0], [1.0], [-30.0]])
         values, bounds = fast.predict(rows), fast.error_bound(rows)
         assert (np.abs(values) <= bounds).all()

@@ -1,4 +1,4 @@
-"""Sparse matrices with entries out of order, or several in one place, which LIBSVM and some steps do not add up."""
+"""Sparse matrices with unsorted or repeated entries, which LIBSVM and some steps do not sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Y = X[:, 0] + X[:, 1] > 0
 
 
 def repeated(rows):
-    """The same numbers in halves, one behind the other."""
+    """Return the same numbers, each stored as two consecutive halves."""
     rows = csr_matrix(rows)
     indices, data = np.repeat(rows.indices, 2), np.repeat(rows.data / 2, 2)
     return csr_matrix((data, indices, 2 * rows.indptr), shape=rows.shape)
@@ -47,13 +47,13 @@ def test_support_vectors_with_repeated_or_unsorted_entries():
     for machine in (repeats, reverses):
         with pytest.raises(UnsupportedModelError, match="several entries in one column, or entries out of order"):
             read_any(machine)
-    odd._dual_coef_ = odd._dual_coef_[:, ::-1]  # which LIBSVM takes by their place
+    odd._dual_coef_ = odd._dual_coef_[:, ::-1]  # LIBSVM reads them by position
     with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has missing entries or entries out of order"):
         read_any(odd)
 
 
 def test_kernels_by_scikit_learn():
-    """The squared norm of a repeated entry is the sum of the squares of its parts; the order does not matter."""
+    """Repeated entries contribute the sum of their squares to the squared norm; the order does not matter."""
     ridge = KernelRidge(kernel="rbf", alpha=10.0).fit(repeated(X), Y)
     nystroem = make_pipeline(Nystroem(random_state=0, n_components=20), LogisticRegression()).fit(repeated(X), Y)
     for model in (ridge, nystroem):
@@ -93,7 +93,7 @@ def test_a_model_of_ones_own():
 
 @pytest.mark.parametrize("kind", [csr_matrix, csr_array])
 def test_rows(kind):
-    """Repeated entries are refused, as LIBSVM does not add them up; PolynomialFeatures goes by the order of entries."""
+    """Repeated entries are refused, because LIBSVM does not sum them; PolynomialFeatures depends on entry order."""
     machine = SVC().fit(csr_matrix(X), Y)
     products = make_pipeline(MaxAbsScaler(), PolynomialFeatures(2), SVC()).fit(csr_matrix(X), Y)
     fast, of_products = approxsvm.compile(machine, X), approxsvm.compile(products, X)

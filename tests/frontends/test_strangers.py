@@ -1,4 +1,4 @@
-"""Files with the wrong content for their role: every interface names the actual kind in one line."""
+"""Files with the wrong contents for their role: every interface names the actual file type in one line."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ NOT_DATA = {**STRANGERS, "model": (MODEL, "a LIBSVM model")}
 NOT_A_MODEL = {**STRANGERS, "data": (ROWS, "a LIBSVM data file"), "empty": (b"", "an empty file")}
 
 
-# Messages of readers for files without a model.
+# Reader messages for files without a model.
 READ = {
     "OpenCV XML": "line 3: not well-formed XML",
     "OpenCV YAML": "this OpenCV file holds opencv_ml_svm, but no model of ml::SVM",
@@ -112,7 +112,7 @@ READ = {
 
 
 def written(name, path):
-    """Write a file of a kind, and return its name in messages."""
+    """Write a file of the named type, and return the type's name in messages."""
     content, kind = (NOT_A_MODEL | NOT_DATA)[name]
     path.write_bytes(content() if callable(content) else content)
     return kind
@@ -189,7 +189,7 @@ ARTIFACT = (GOLDEN / "breast_cancer.asvm").read_bytes()
         (STRANGERS["R"][0], "; in R, write the model with write_libsvm"),
         (gzip.compress(STRANGERS["R"][0], mtime=0), r"this is an R object \(\.rds\); in R, write the model"),
         (STRANGERS["range"][0], "; approxsvm convert-model --range takes it$"),
-        # Files that are nearly models keep their line number.
+        # Messages for files that are nearly models keep the line number.
         (MODEL.replace(b"rho", b"{", 1), r"line 6: unknown key '{'"),
     ],
 )

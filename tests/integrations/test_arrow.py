@@ -1,4 +1,4 @@
-"""Arrow columns: the same numbers as from matrices, for any types and layout, and a message for every bad row."""
+"""Arrow columns: the same numbers as from matrices, for any types and layout, and a message for every invalid row."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ by_position = pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPosi
 
 @pytest.fixture(scope="module")
 def named():
-    """A model that was fitted with names."""
+    """Return a model fitted with names."""
     frame = pd.DataFrame(X, columns=FEATURES)
     return approxsvm.Predictor(approxsvm.compile(SVC().fit(frame, NAMES), frame).artifact)
 
 
 def stacked(table, output):
-    """One output of a table, of the shape that the method has."""
+    """Return one output of a table, in the corresponding method's shape."""
     found = [table.column(k).to_numpy() for k, name in enumerate(table.schema.names) if name.startswith(output)]
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
@@ -87,7 +87,7 @@ def test_columns_are_found_by_name(named):
 
 
 def test_columns_without_names_go_by_position():
-    """By the numbers f0, f1, ... if present, in any order; otherwise all columns that are not kept."""
+    """The columns f0, f1, ... are read if present, in any order; otherwise, all columns that are not kept."""
     predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
     answer = predictor.predict(ROWS).tolist()
     told = r"no names for its features: by position, the columns 'sepal_length', .* are taken for features 0 to 3"
@@ -138,7 +138,7 @@ MISSING = "there is no column 'f1', but other features have such names; choose c
     ],
 )
 def test_tables_that_lack_a_feature_are_refused(names, message):
-    """The number of columns is right by accident."""
+    """The number of columns is correct by accident."""
     predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
     table = pa.Table.from_arrays([pa.array(column) for column in ROWS.T[: len(names)].copy()], names)
     with pytest.raises(InputError, match=re.escape(message)):
@@ -208,7 +208,7 @@ def test_decimals_and_dictionaries(named):
 
 
 def test_lists(named):
-    """One column of lists, of a fixed size or not, sliced, with nulls and lists of another length."""
+    """Check one column of lists, with or without fixed size, sliced, with nulls, or with lists of the wrong length."""
     flat = pa.array(ROWS.ravel())
     fixed = pa.FixedSizeListArray.from_arrays(flat, 4)
     offsets = pa.array(np.arange(0, ROWS.size + 1, 4, dtype=np.int32))
@@ -266,10 +266,10 @@ def test_bad_rows(named, value, words):
 
 
 def test_rows_beyond_the_models_range():
-    """Finite numbers that the core refuses: they are named, and the others have their answers."""
+    """Rows of finite numbers that the core refuses are named, and the others get their answers."""
     model = SVC(kernel="poly", degree=3, gamma=1.0).fit(X[:, :2], TWO)
     predictor = approxsvm.Predictor(approxsvm.compile(model).artifact)
-    rows = np.random.default_rng(0).normal(size=(1100, 2))  # more than are taken at a time then
+    rows = np.random.default_rng(0).normal(size=(1100, 2))  # more than one chunk
     refused = [4, 5, 511, 512, 1099]
     rows[refused, 1] = 1e200
     table = pa.table({"f0": rows[:, 0].copy(), "f1": rows[:, 1].copy()})
@@ -314,7 +314,7 @@ def test_wrong_options(named, options, words):
 
 
 def test_columns_are_copied_once_and_lists_of_a_fixed_size_never(tmp_path):
-    """Columns are gathered into one buffer, which is used again."""
+    """Columns are gathered into one buffer, which is reused."""
     table = pa.table(FRAME)
     with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as writer:
         writer.write_table(table)

@@ -1,4 +1,4 @@
-"""Dask data frames: the labels of predict for any partitions, on two processes, one of which dies."""
+"""Dask data frames: predict's labels for any partitions, with two processes, one of which dies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def computed(frame):
 
 
 def test_answers_are_those_of_predict():
-    """With the index and the divisions of the frame; a partition may be empty."""
+    """The frame's index and divisions are kept; a partition may be empty."""
     ddf = dd.from_pandas(FRAME, npartitions=4)
     lazy = score(ddf, PREDICTOR, outputs=["label", "value"], keep=["id"])
     found = computed(lazy)
@@ -50,7 +50,7 @@ def test_answers_are_those_of_predict():
 
 @pytest.mark.parametrize("on_error", ["fail", "null", "skip"])
 def test_kept_columns_are_handed_on_as_they_are(on_error):
-    """Through Arrow and back, whole numbers with gaps would be floats, in those partitions that have gaps."""
+    """A round trip through Arrow would turn integers into floats in partitions with gaps."""
     kept = {
         "whole": pd.array([2**60 + 1 + k if k > 300 and k % 3 else None for k in range(900)], dtype="Int64"),
         "flag": pd.array([None if k % 7 else True for k in range(900)], dtype="boolean"),
@@ -72,7 +72,7 @@ def test_names_that_are_numbers_and_columns_of_lists():
     assert found["label"].tolist() == LABELS.tolist()
     assert found[4].tolist() == FRAME["id"].tolist()
     lists = pd.DataFrame({"x": pd.Series([None, *ROWS[1:].tolist()], dtype=object)})
-    with dask.config.set({"dataframe.convert-string": False}):  # of lists, too
+    with dask.config.set({"dataframe.convert-string": False}):  # also applies to lists
         parts = dd.from_map(lambda first: lists.iloc[first : first + 1], range(3), meta=lists.iloc[:0])
         found = computed(score(parts, PREDICTOR, columns=["x"], on_error="null"))
     assert found["label"].isna().tolist() == [True, False, False]
@@ -135,7 +135,7 @@ def test_workers_compare_version_and_checksum():
 
 
 def die_once(frame, marker):
-    """Kill the first worker that arrives."""
+    """Kill the first worker that calls this."""
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -144,7 +144,7 @@ def die_once(frame, marker):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # distributed tells of the worker that died
+@pytest.mark.filterwarnings("ignore")  # distributed warns about the dead worker
 def test_two_processes_of_which_one_dies(tmp_path):
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     marker = tmp_path / "died"

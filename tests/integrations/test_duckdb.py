@@ -1,4 +1,4 @@
-"""Models in SQL: the same numbers as predict, and SQL's own rule for NULL."""
+"""Models in SQL: the same numbers as from predict, and SQL's own rule for NULL."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows_of(connection, query):
     ],
 )
 def test_labels(connection, labels, kind):
-    """In more vectors than one, with the type of the source."""
+    """Labels span several vectors, and have the source's type."""
     fast = approxsvm.compile(SVC().fit(X, labels[SPECIES]), X)
     register(connection, "svm", fast)
     found = rows_of(connection, "SELECT svm(a, b, c, d), typeof(svm(a, b, c, d)) FROM rows ORDER BY id")

@@ -1,4 +1,4 @@
-"""Empty cells of CSV files are missing values; empty texts are quoted, and ambiguous cells are refused."""
+"""Empty cells in CSV files are missing values; empty strings are quoted, and ambiguous cells are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scored(fast: Any, path: Path, output: str = "label", **options: Any) -> list
 
 
 def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
-    """The reported case: rows with None got the labels of the empty text."""
+    """In the reported case, rows with None got the labels for the empty string."""
     source, frame, fast = fitted(["", None, "x", "y"], OneHotEncoder())
     expected, path = source.predict(frame), tmp_path / "rows.csv"
     frame.to_parquet(tmp_path / "rows.parquet")
@@ -51,7 +51,7 @@ def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
         scored(fast, path)
     nulled = scored(fast, path, on_error="null")
     assert np.isnan(nulled).tolist() == frame["c"].isin(["", None]).tolist()
-    named = frame["c"].notna()  # quoted texts are what they say, in whatever column
+    named = frame["c"].notna()  # quoted strings are literal, in any column
     csv.write_csv(pa.Table.from_pandas(frame[named], preserve_index=False), path)
     assert scored(fast, path) == expected[named].tolist()
     marked = frame.assign(c=frame["c"].where(named, "NA"))
@@ -69,7 +69,7 @@ def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
     ids=["encoder", "imputer"],
 )
 def test_cells_are_missing_where_pandas_reads_them_so(tmp_path: Path, encoders: Any) -> None:
-    """A user of the source reads the file with pandas."""
+    """The source's users read the file with pandas."""
     source, _, fast = fitted(["x", "y", np.nan], *encoders)
     path = tmp_path / "rows.csv"
     odd = ["", '""', "NA", '"NA"', "n/a", "<NA>", "#N/A N/A", "null", "None", "NaN", "1.#QNAN", " NA", " ", "nil", "x"]
@@ -79,7 +79,7 @@ def test_cells_are_missing_where_pandas_reads_them_so(tmp_path: Path, encoders: 
 
 
 def test_a_null_is_not_blamed_where_it_is_a_value(tmp_path: Path) -> None:
-    """But not the adjacent cell, in files and in tables."""
+    """The error names the adjacent cell instead, in files and in tables."""
     _, _, fast = fitted(["x", "y", np.nan], OneHotEncoder())
     (tmp_path / "rows.csv").write_text("c,x\n,inf\n")
     with pytest.raises(InputError, match="row 0: column 'x' is infinite"):

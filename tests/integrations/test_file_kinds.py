@@ -1,4 +1,4 @@
-"""Inputs of `score` that are no tables: arrays are read, and other kinds of files are named, with a remedy."""
+"""Inputs of `score` that are not tables: arrays are read, and other file types are named, with a remedy."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_kinds_that_are_no_rows(tmp_path, name):
-    """With a delimiter, other files are taken for CSV, whose reader explains them."""
+    """With a delimiter, unrecognized files are read as CSV, and the CSV reader reports errors."""
     content, words = KINDS[name]
     (tmp_path / name).write_bytes(content)
     for options in ({}, {"delimiter": ";"}):

@@ -1,4 +1,4 @@
-"""First lines of delimited rows: whole numbers that count up are names, as pandas writes them for an array."""
+"""First lines of delimited rows: consecutive integers are names, as pandas writes them for an array."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_rows_that_do_not_count_up_are_rows(model: Path, tmp_path: Path) -> None
         path = tmp_path / f"rows{k}.csv"
         path.write_text(f"{line}\n0.5,0.25,1.5\n")
         assert len(scored(model, path)) == len(approxsvm.read_rows(path)) == 2
-    path.write_text("1,,0.5\n0.5,0.25,1.5\n")  # a row with a gap, which gives no names
+    path.write_text("1,,0.5\n0.5,0.25,1.5\n")  # a row with a gap, not names
     assert len(approxsvm.read_rows(path)) == 2
 
 

@@ -1,4 +1,4 @@
-"""Arrays of pixels: answers of every pixel equal the rows', in every shape and container; gaps are masked."""
+"""Pixel arrays: every pixel's answer equals its row's, in every shape and container; gaps are masked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def truth(bands):
 )
 @pytest.mark.parametrize("most", [1 << 16, 7])
 def test_every_shape_and_dtype(monkeypatch, dtype, shape, axis, most):
-    """In pieces of any size, of C, Fortran and strided arrays, and nested lists."""
+    """Check chunks of any size, from C, Fortran and strided arrays, and nested lists."""
     monkeypatch.setattr("approxsvm.integrations.rasters.image._MOST_PIXELS", most)
     bands = picture(*shape, dtype=dtype)
     image = np.moveaxis(bands, 0, axis)
@@ -104,7 +104,7 @@ def test_an_imputer_gets_nan():
 
 
 def test_a_memory_map_is_not_copied(tmp_path, monkeypatch):
-    """Pieces reach the model as views."""
+    """Chunks are passed to the model as views."""
     np.save(tmp_path / "image.npy", picture(200, 300, dtype="float32"))
     image = np.load(tmp_path / "image.npy", mmap_mode="r")
     answer, seen = PixelModel.answer, []
@@ -170,7 +170,7 @@ def test_data_arrays(place, is_lazy):
 
 
 def test_attributes_of_bands_do_not_hold_for_answers():
-    """Labels have no scale, and not the names of three bands; the place is the image's."""
+    """Labels have no scale and no names of three bands, but the image's location."""
     xarray = pytest.importorskip("xarray", reason="xarray is not installed")
     attributes = {"long_name": ("b", "g", "r"), "scale_factor": 1e-4, "_FillValue": -9, "crs": "EPSG:4326"}
     image = xarray.DataArray(picture(6, 7), dims=("band", "y", "x"), attrs=attributes)
@@ -197,10 +197,10 @@ def test_bands_of_a_data_array_by_name():
     image = xarray.DataArray(bands[[2, 0, 1]], dims=("band", "y", "x"), coords={"band": ["r", "b", "g"]})
     expected = source.predict(pd.DataFrame(bands.reshape(N_BANDS, -1).T, columns=["b", "g", "r"]))
     np.testing.assert_array_equal(approxsvm.predict_image(fast, image).values.ravel(), expected)
-    opened = image.assign_coords(band=[1, 2, 3]).assign_attrs(long_name=("r", "b", "g"))  # by rioxarray
+    opened = image.assign_coords(band=[1, 2, 3]).assign_attrs(long_name=("r", "b", "g"))  # as opened by rioxarray
     for bands in (opened, opened.isel(band=[2, 1, 0]), opened.isel(band=[0, 2, 1])):
         np.testing.assert_array_equal(approxsvm.predict_image(fast, bands).values.ravel(), expected)
-    others = opened.isel(band=[1, 2, 0]).assign_coords(band=[0, 1, 2])  # numbers of something else: by position
+    others = opened.isel(band=[1, 2, 0]).assign_coords(band=[0, 1, 2])  # unrelated numbers: bands are read by position
     np.testing.assert_array_equal(approxsvm.predict_image(fast, others).values.ravel(), expected)
     with pytest.raises(InputError, match="there is no band 'b'"):
         approxsvm.predict_image(fast, image.assign_coords(band=["r", "x", "g"]))

@@ -1,4 +1,4 @@
-"""Polars data frames in every interface: the source's answers, columns by name, and files of Polars."""
+"""Polars data frames in every interface: the source's answers, columns by name, and files written by Polars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rasters of any size: pixels equal the source's answers; gaps stay gaps; no output is half-written."""
+"""Rasters of any size: pixels equal the source's answers, gaps remain gaps, and no output is partially written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings(
 ROTATED = Affine(10.0, 1.5, 500_000.0, 1.5, -10.0, 5_000_000.0)
 N_BANDS = 4
 X, Y = make_blobs(400, N_BANDS, centers=5, cluster_std=2.0, random_state=0)
-X = np.rint((X - X.min()) * 8.0)  # whole numbers from 0 to about 250, valid in every number type
+X = np.rint((X - X.min()) * 8.0)  # integers from 0 to about 250, valid in every numeric type
 TEXTS = np.array(["water", "forest", "field & <farm>", "town", "bare"])[Y]
 
 
@@ -63,13 +63,13 @@ SOURCES = {
 
 
 def scene(height, width, dtype="int16", seed=1):
-    """Pixels drawn from the rows, in no order."""
+    """Return pixels drawn from the rows at random."""
     rows = np.random.default_rng(seed).integers(0, len(X), height * width)
     return np.ascontiguousarray(X[rows].T.reshape(N_BANDS, height, width)).astype(dtype)
 
 
 def write(path, bands, *, mask=None, attributes=None, **options):
-    """Write a file; bytes are no picture in red, green, blue and alpha, which GDAL would assume."""
+    """Write a file; bytes are not marked as an RGBA image, which GDAL would assume."""
     plain = {"photometric": "minisblack", "alpha": "no"} if options.get("driver", "GTiff") == "GTiff" else {}
     options = {"driver": "GTiff", "crs": "EPSG:32633", "transform": ROTATED, **plain, **options}
     count, height, width = bands.shape
@@ -118,7 +118,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("window_bytes", [1 << 24, 5000])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_labels_of_every_pixel(tmp_path, monkeypatch, layout, window_bytes):
-    """In windows of any size, also smaller than blocks; the output has the grid of the input."""
+    """Windows have any size, even smaller than blocks; the output has the input's grid."""
     monkeypatch.setattr("approxsvm.integrations.rasters.windows._WINDOW_BYTES", window_bytes)
     bands = scene(150, 301, "uint8")
     path = write(tmp_path / "scene.tif", bands, **LAYOUTS[layout])
@@ -161,7 +161,7 @@ def test_number_types_and_sizes(tmp_path, dtype, size):
 
 
 def test_outputs(tmp_path):
-    """One type for all bands of a file: the smallest that holds them; probabilities may be scaled to integers."""
+    """A file's bands all have the smallest type that represents them; probabilities may be scaled to integers."""
     calibrated = compiled(CalibratedClassifierCV(SVC(), ensemble=False), Y).fast
     bands = scene(30, 40)
     bands[:, 3, 4] = 250
@@ -191,7 +191,7 @@ def test_outputs(tmp_path):
 
 
 def test_texts_become_codes_with_names(tmp_path):
-    """GDAL finds names of categories; a run with other labels removes what belonged to the file before."""
+    """GDAL finds the category names; a run with other labels removes the earlier file's metadata."""
     write(tmp_path / "scene.tif", scene(20, 30))
     out = tmp_path / "out.tif"
     approxsvm.score_raster(SOURCES["texts"].fast, tmp_path / "scene.tif", out)
@@ -236,7 +236,7 @@ def test_number_types_of_labels(tmp_path, labels, dtype, nodata):
 
 
 GAPS = np.random.default_rng(3).random((40, 50)) < 0.2
-GAPS[:7] = True  # whole pieces
+GAPS[:7] = True  # whole chunks
 
 
 def with_alpha(bands, place, **options):
@@ -254,7 +254,7 @@ def holed(bands, band, value):
 
 
 INT16, UINT8, FLOAT32 = (scene(40, 50, dtype) for dtype in ("int16", "uint8", "float32"))
-# The file's bands, its options, and those of the call.
+# The file's bands and options, and the call's options.
 WITHOUT_DATA = {
     "number of the file": (holed(INT16, 1, -7), {"nodata": -7}, {}),
     "number of the caller": (holed(INT16, 1, -7), {}, {"nodata": np.int16(-7)}),
@@ -282,7 +282,7 @@ def test_pixels_without_data(tmp_path, how):
 
 
 def test_all_pixels_have_data(tmp_path):
-    """No number beyond the type of the pixels can be one; a band that the model does not use may lack data."""
+    """A no-data value outside the pixel type never occurs; a band that the model does not use may lack data."""
     whole = np.concatenate([scene(40, 50, "float64"), np.full((1, 40, 50), np.nan)])
     for bands, options in [(UINT8, {"nodata": -9999}), (UINT8, {"nodata": 0.5}), (whole, {"bands": [1, 2, 3, 4]})]:
         write(tmp_path / "scene.tif", bands)
@@ -291,7 +291,7 @@ def test_all_pixels_have_data(tmp_path):
 
 
 def test_an_imputer_gets_nan(tmp_path):
-    """NaN is a value of the model, unless a pixel has nothing else."""
+    """NaN is a valid value for the model, unless a pixel contains nothing else."""
     source = make_pipeline(SimpleImputer(), StandardScaler(), SVC()).fit(X, Y)
     bands = holed(FLOAT32, 2, np.nan).astype(np.float64)
     bands[:, 5, 6] = np.nan
@@ -303,7 +303,7 @@ def test_an_imputer_gets_nan(tmp_path):
 
 
 def test_pixels_that_the_model_rejects(tmp_path):
-    """Each is named; the others have their answers."""
+    """Rejected pixels are named; the others get their answers."""
     model = compiled(SVC(kernel="poly", gamma=1.0), Y + 1)
     bands = scene(20, 30, "float64")
     truth = expected_labels(model, bands)
@@ -372,7 +372,7 @@ def test_bands_by_name_number_and_position(tmp_path):
 
 
 def test_four_bands_of_bytes(tmp_path):
-    """GDAL marks the last as alpha; it is a feature if the model needs it, or if the caller says so."""
+    """GDAL marks the last as alpha; it is a feature if the model needs it, or on request."""
     bands = np.concatenate([scene(20, 30, "uint8")[:3], np.zeros((1, 20, 30), np.uint8)])
     bands[3, :10] = 1
     rgb = [ColorInterp.red, ColorInterp.green, ColorInterp.blue]
@@ -389,7 +389,7 @@ def test_four_bands_of_bytes(tmp_path):
 
 
 def test_scale_and_offset(tmp_path):
-    """They are applied only if requested, and the warning says so."""
+    """A scale and offset are applied only on request, and a warning says so."""
     bands, out = scene(20, 30), tmp_path / "out.tif"
     factors = {"scales": [0.5] * N_BANDS, "offsets": [3.0] * N_BANDS}
     write(tmp_path / "scene.tif", bands, attributes=factors)
@@ -401,7 +401,7 @@ def test_scale_and_offset(tmp_path):
 
 
 def test_other_formats(tmp_path):
-    """GDAL reads them: ENVI, and names of its own; the command recognises both."""
+    """The command recognizes ENVI files and GDAL's own names, which GDAL reads."""
     bands = scene(20, 30)
     tif = write(tmp_path / "scene.tif", bands)
     write(tmp_path / "scene.img", bands, driver="ENVI")
@@ -434,7 +434,7 @@ def in_a_process(tmp_path, program, *arguments):
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
 @pytest.mark.parametrize("outputs", ["label", "value"])
 def test_no_room_on_the_disk(tmp_path, outputs, share):
-    """GDAL does not report every failure when it closes a file: the blocks are checked."""
+    """GDAL does not report every failure on closing a file, so the blocks are checked."""
     import resource
 
     write(tmp_path / "scene.tif", scene(300, 400))
@@ -504,7 +504,7 @@ def test_outputs_that_cannot_be(tmp_path, output, words):
 @pytest.mark.parametrize("size", [(700, 900), (3, 40_000), (40_000, 3), (1, 1)])
 @pytest.mark.parametrize("block", [(1, 10**9), (512, 512), (100, 100), (10**9, 10**9), (7, 10**9)])
 def test_windows_cover_a_raster_in_bounded_memory(size, block):
-    """Every pixel once; a window is a row at least."""
+    """Windows cover every pixel once, and contain at least a row."""
     for bytes_per_pixel in (1, 20, 2000, 10**5):
         tiling = Tiling.of(size, [block], bytes_per_pixel)
         assert tiling.height * tiling.width * bytes_per_pixel <= 16 << 20
@@ -519,7 +519,7 @@ def test_windows_cover_a_raster_in_bounded_memory(size, block):
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="only Linux has the record")
 def test_memory_of_a_large_scene(tmp_path):
-    """Below 300 MB, although the pixels alone have 192 MB."""
+    """Memory stays below 300 MB, although the pixels alone take 192 MB."""
     path = tmp_path / "scene.tif"
     options = {"tiled": True, "blockxsize": 512, "blockysize": 512, "sparse_ok": True}
     with rasterio.open(
@@ -535,7 +535,7 @@ def test_memory_of_a_large_scene(tmp_path):
 
 
 def test_the_cache_of_gdal(tmp_path):
-    """It holds the blocks of a window, and is the caller's again after the run."""
+    """The cache holds the blocks of a window, and is restored to the caller's size after the run."""
     get, seen = rasterio.env.get_gdal_config, []
     write(tmp_path / "scene.tif", scene(20, 30))
     with rasterio.Env(GDAL_CACHEMAX=7 << 20):
@@ -581,7 +581,7 @@ def test_the_command(tmp_path):
 
 
 def test_without_the_package(tmp_path, monkeypatch):
-    """The error has the command that installs it."""
+    """The error contains the command that installs it."""
     monkeypatch.setitem(sys.modules, "rasterio", None)
     for name in ("scenes", "stack", "writing"):
         monkeypatch.delitem(sys.modules, f"approxsvm.integrations.rasters.{name}", raising=False)

@@ -1,4 +1,4 @@
-"""Files of any size: answers equal predict's in every format; no output is half-written."""
+"""Files of any size: answers equal predict's in every format, and no output is partially written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the 
 pq = pytest.importorskip("pyarrow.parquet")
 arrow_csv = pytest.importorskip("pyarrow.csv")
 
-from approxsvm.integrations.scoring import readers  # noqa: E402  # behind what may skip all
+from approxsvm.integrations.scoring import readers  # noqa: E402  # after importorskip, which may skip the module
 
 MODEL = GOLDEN / "breast_cancer.asvm"
 PREDICTOR = approxsvm.Predictor(MODEL)
@@ -121,7 +121,7 @@ def test_every_format(inputs, tmp_path, name, output):
 
 
 def test_sparse_numbers_are_those_of_predict(tmp_path):
-    """A block may have a single row: it keeps the last digits that it has among others."""
+    """A block may contain a single row, whose values have the same last digits as in a larger block."""
     rows = csr_array(ROWS * (ROWS > 0.5))
     for n_rows in (500, 3, 1):
         (tmp_path / "rows.t").write_text(libsvm_text(rows.toarray()[:n_rows]).replace(":0.0", ":0"))
@@ -142,7 +142,7 @@ def test_other_delimiters(tmp_path, delimiter):
 
 
 def test_csv_without_names(tmp_path):
-    """Columns are 1, 2, ...: by position even for a model with names, with one warning for all files."""
+    """Columns are named 1, 2, ...; even for a model with names, they are read by position, with a single warning."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     fast = approxsvm.compile(SVC(gamma=1e-5).fit(X[::4], y[::4]), X[::4])
     (tmp_path / "rows.csv").write_bytes(
@@ -164,7 +164,7 @@ def test_csv_without_names(tmp_path):
 
 @by_position
 def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
-    """For a model without names, whose columns may have any names, it would be lost."""
+    """For a model without names, which accepts any column names, it would otherwise be lost."""
     (tmp_path / "rows.csv").write_text("5.1,NA,1.4,0.2\n6.7,3.0,5.2,2.3\n")
     scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null")
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
@@ -172,7 +172,7 @@ def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
 
 @by_position
 def test_names_that_are_numbers(tmp_path):
-    """As data frames without names are saved; the user may say that they are a row."""
+    """Data frames without names are saved like this; the user may specify that the line is a row."""
     table = pa.Table.from_arrays(TABLE.select(FEATURES).columns, [str(k) for k in range(30)])
     (tmp_path / "rows.csv").write_bytes(csv_bytes(table))
     for header, n_rows in ((None, 500), (False, 501), (True, 500)):
@@ -183,7 +183,7 @@ def test_names_that_are_numbers(tmp_path):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
 def test_a_table_that_lacks_a_feature_is_refused(tmp_path, name):
-    """With the column id there are as many columns as the model has features."""
+    """Including the column id, the table has as many columns as the model has features."""
     files = {
         "rows.csv": csv_bytes,
         "rows.parquet": parquet_bytes,
@@ -219,7 +219,7 @@ def test_the_command_says_once_which_columns_it_takes(tmp_path):
 
 
 def test_many_bad_lines(tmp_path):
-    """Every second of 20,000 lines, more than a piece of text holds."""
+    """Every second of 20,000 lines is invalid, more than a chunk of text contains."""
     good = "1 1:0.5 30:2"
     (tmp_path / "rows.libsvm").write_text("\n".join(f"bad {k}\n{good}" for k in range(10_000)))
     scored = approxsvm.score_dataset(MODEL, tmp_path / "rows.libsvm", tmp_path / "a.arrow", on_error="null")
@@ -286,7 +286,7 @@ def test_a_line_of_names_alone(tmp_path):
 
 
 def test_cells_that_are_not_utf8(tmp_path):
-    """They cost their rows, and no others."""
+    """Invalid UTF-8 costs only the rows that contain it."""
     (tmp_path / "rows.csv").write_bytes(flowers(quoted="é{}").encode().replace("é1".encode(), b"\xe9"))
     words = r"rows.csv, row 1: column 'id' holds b'\\xe9', which is not UTF-8 text"
     with pytest.raises(InputError, match=words):
@@ -299,7 +299,7 @@ def test_cells_that_are_not_utf8(tmp_path):
 
 
 def write_bad(folder):
-    """500 rows with faults in four, as every format has them."""
+    """Write a file in each format, with invalid rows."""
     table = TABLE.slice(0, 100)
     numbers = table["f3"].to_pylist()
     numbers[10], numbers[40], numbers[41] = None, float("nan"), float("inf")
@@ -343,7 +343,7 @@ def test_bad_rows(tmp_path, name):
         for found, words in zip(scored.bad_rows, REASONS[name], strict=True):
             assert found.startswith(f"{source}, {words}")
         answers = read(output)
-        if name.endswith("libsvm"):  # a line that is no row has no target, one with a bad feature has
+        if name.endswith("libsvm"):  # an unreadable line has no target, but a line with an invalid feature has one
             assert answers["target"].to_pylist() == [None if k == 10 else 1 if k in (40, 41) else k for k in range(100)]
         assert answers["label"].to_pylist() == [LABELS[k] if k in good else None for k in range(100)]
         scored = approxsvm.score_dataset(MODEL, source, output, keep=keep, on_error="skip", batch_rows=batch_rows)
@@ -412,7 +412,7 @@ def test_a_line_without_an_end(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
 def test_arrow_files_that_lie(tmp_path, new):
-    """Arrow itself would read a gigabyte behind the text."""
+    """Arrow itself would read a gigabyte past the text."""
     content = arrow_bytes(TABLE[:100], new)
     ends = np.arange(0, 303, 3, dtype=np.int32)
     assert content.count(ends.tobytes()) == 1
@@ -434,7 +434,7 @@ ODD = {
 
 
 def test_columns_of_odd_types(tmp_path):
-    """They may be next to the features, and are kept as far as the output supports them."""
+    """Such columns may occur among the features, and are kept as far as the output supports them."""
     table = TABLE[:10].set_column(1, "f0", pa.array([None, *ROWS[1:10, 0].tolist()]))
     for name, column in ODD.items():
         table = table.append_column(name, column)
@@ -465,7 +465,7 @@ def test_zero_rows(tmp_path):
 
 
 def test_several_models_read_the_rows_once(inputs, tmp_path):
-    """Columns have their names; the rows of a source are read a single time."""
+    """Columns are named after the models; a source's rows are read only once."""
     other = GOLDEN / "breast_cancer_one_class.asvm"
     models = {"tumor": MODEL, "usual": approxsvm.load(other)}
     for name in ("rows.parquet", "rows.libsvm"):
@@ -527,7 +527,7 @@ def test_answers_inside_the_folder_are_no_input(tmp_path, pattern):
 
 
 def test_a_run_is_taken_up(tmp_path):
-    """Existing parts that are not older are kept; the folder records whose answers it holds."""
+    """Existing parts that are not older are kept; the folder records which model's answers it contains."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     approxsvm.score_dataset(MODEL, folder, answers)
     (answers / "day=2" / "part.parquet").unlink()
@@ -552,7 +552,7 @@ def test_a_run_is_taken_up(tmp_path):
 
 
 def test_a_folder_without_answers_is_nobodys(tmp_path):
-    """A run that failed at once does not block the corrected run."""
+    """A run that failed immediately does not block the corrected run."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     with pytest.raises(InputError, match="there is no column 'di'"):
         approxsvm.score_dataset(MODEL, folder, answers, keep=["di"])
@@ -560,7 +560,7 @@ def test_a_folder_without_answers_is_nobodys(tmp_path):
 
 
 def in_a_process(tmp_path, program, *arguments):
-    """Run a program that scores; with `die_after`, it is killed after this many rows."""
+    """Run a program that scores; with `die_after`, it is killed after the given number of rows."""
     text = """
         import os, resource, signal, sys
         import approxsvm
@@ -575,7 +575,7 @@ def in_a_process(tmp_path, program, *arguments):
 
 
 def test_killed_in_the_middle(tmp_path):
-    """Parts that have their names are whole; the next run makes the others, the same files as an undisturbed one."""
+    """Parts with final names are complete; the next run writes the others, as an undisturbed run would."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     program = """
         approxsvm.score_dataset(sys.argv[1], sys.argv[2], sys.argv[3], progress=die_after(250), batch_rows=50, n_jobs=2)
@@ -583,7 +583,7 @@ def test_killed_in_the_middle(tmp_path):
     assert in_a_process(tmp_path, program, MODEL, folder, answers).returncode == -signal.SIGKILL
     there = sorted(path.relative_to(answers).as_posix() for path in answers.rglob("*.parquet") if path.name[0] != ".")
     assert there == ["day=0/part.parquet", "day=1/part.parquet"]
-    assert len(list((answers / "day=2").iterdir())) == 1  # what was unfinished, under another name
+    assert len(list((answers / "day=2").iterdir())) == 1  # the unfinished part, under another name
     scored = approxsvm.score_dataset(MODEL, folder, answers, batch_rows=50)
     assert (scored.n_kept, scored.n_rows) == (2, 200)
     approxsvm.score_dataset(MODEL, folder, tmp_path / "undisturbed", batch_rows=50)
@@ -605,7 +605,7 @@ def test_killed_before_a_single_file_is_whole(inputs, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
 def test_two_runs_write_one_file(inputs, tmp_path):
-    """Neither removes the other's file; the last one gets the name."""
+    """Neither removes the other's file; the last one to finish gets the name."""
     output = tmp_path / "answers.csv"
 
     def second(n_rows, share):
@@ -620,7 +620,7 @@ def test_two_runs_write_one_file(inputs, tmp_path):
 
 @pytest.mark.parametrize("output", ["answers.csv", "answers.parquet"])
 def test_no_room_on_the_disk(inputs, tmp_path, output):
-    """With a limit on file size: nothing remains, and the message names the output."""
+    """With a limit on file size, nothing remains, and the message names the output."""
     program = """
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
@@ -638,7 +638,7 @@ def test_a_device_that_is_full(inputs):
 
 
 def test_an_unreadable_part(tmp_path):
-    """Earlier parts exist; the others are made once the input is repaired."""
+    """Earlier parts exist; the others are written once the input is repaired."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     broken = folder / "day=2" / "part.parquet"
     content = broken.read_bytes()
@@ -665,7 +665,7 @@ def test_an_input_is_never_overwritten(inputs, tmp_path):
 
 
 def test_kept_columns_of_several_files(tmp_path):
-    """They have the types of the first file, or are refused."""
+    """Kept columns have the first file's types, or are refused."""
     pq.write_table(TABLE.set_column(0, "id", pa.array(range(500), pa.int64())), tmp_path / "a.parquet")
     pq.write_table(TABLE.set_column(0, "id", pa.array(range(500), pa.int16())), tmp_path / "b.parquet")
     pq.write_table(TABLE.set_column(0, "id", pa.array(["x"] * 500)), tmp_path / "c.parquet")
@@ -738,7 +738,7 @@ def test_wrong_commands(arguments, words, tmp_path, monkeypatch):
     [("csv", "rows.csv", "arrow"), ("libsvm", "rows.libsvm", "csv")],
 )
 def test_from_standard_input_to_standard_output(inputs, kind, name, output):
-    """A pipe of programs, without a word on standard error but the summary."""
+    """Run a pipe of programs, which prints only the summary to standard error."""
     keep = "target" if kind == "libsvm" else "id"
     arguments = ["score", MODEL, "-", "-o", "-", "--input-format", kind, "--keep", keep, "--output-format", output]
     command = [sys.executable, "-m", "approxsvm.cli", *map(str, arguments)]
@@ -752,7 +752,7 @@ def test_from_standard_input_to_standard_output(inputs, kind, name, output):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize(("kind", "name"), [("csv", "rows.csv"), ("arrow", "stream.ipc"), ("libsvm", "rows.t")])
 def test_from_a_named_pipe(inputs, tmp_path, kind, name):
-    """As with <(zcat rows.csv.gz) in shells: read once, from the first to the last byte."""
+    """As with <(zcat rows.csv.gz) in shells, the input is read once, from the first to the last byte."""
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((inputs / name).read_bytes()))
     writer.start()
@@ -777,7 +777,7 @@ def test_standard_streams_that_are_not_there(inputs, monkeypatch):
 
 @pytest.mark.slow
 def test_memory_does_not_depend_on_the_size(tmp_path):
-    """A row group of 500,000 rows, 60 MB of numbers, takes what one of a fifth does."""
+    """A row group of 500,000 rows, with 60 MB of numbers, takes no more memory than one a fifth as large."""
     program = """
         import re
         approxsvm.score_dataset(sys.argv[1], sys.argv[2], sys.argv[3], n_jobs=2)
@@ -791,7 +791,7 @@ def test_memory_does_not_depend_on_the_size(tmp_path):
         )
         found = in_a_process(tmp_path, program, MODEL, tmp_path / "rows.parquet", tmp_path / "answers.csv")
         peaks.append(int(found.stdout))
-    assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; what more the larger group holds is 48,000
+    assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; the larger group's data take 48,000 more
     assert pd.read_csv(tmp_path / "answers.csv").shape == (500_000, 1)
 
 
@@ -800,7 +800,7 @@ def test_memory_does_not_depend_on_the_size(tmp_path):
 
 @pytest.mark.parametrize("kind", ["text", "integer", "boolean", "value"])
 def test_nulls_of_a_single_column_are_lines_that_readers_keep(kind, tmp_path):
-    """An empty line would be skipped by pandas, Polars, DuckDB, R and `score`, and answers would move up."""
+    """pandas, Polars, DuckDB, R and `score` would skip an empty line, so that answers would move up."""
     names = {"text": ["b\n\n", "a"], "integer": [3, 4], "boolean": [False, True]}.get(kind)
     target = ROWS[:, 0] if names is None else np.array(names)[(ROWS[:, 0] > 0).astype(int)]
     source = (SVR if names is None else SVC)(gamma=0.01).fit(ROWS, target)
@@ -846,13 +846,13 @@ READ_BY = {
 }
 
 
-# --- truth values in CSV files
+# --- booleans in CSV files
 
 
 @by_position
 @pytest.mark.parametrize("spelling", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])
 def test_truth_values_among_numbers_are_bad_rows(spelling, tmp_path):
-    """As in pandas, a column holds truth values alone, or the row is bad; the first row tells."""
+    """As in pandas, a column must contain only booleans, or the row is invalid; the first row determines the type."""
     source = SVC().fit(np.column_stack([ROWS[:, 0] > 0, ROWS[:, 1]]), LABELS)
     model, path, out = approxsvm.compile(source).artifact, tmp_path / "rows.csv", tmp_path / "out.csv"
     flags = [spelling[0], spelling[1], spelling[0], "", "1", "yes", spelling[1]]

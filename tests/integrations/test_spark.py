@@ -1,4 +1,4 @@
-"""Spark on two local workers: the labels of predict in every interface, although a worker dies."""
+"""Spark with two local workers: predict's labels in every interface, even if a worker dies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from approxsvm import spark as our_spark  # noqa: E402
 from approxsvm.integrations.scoring.jobs import Job  # noqa: E402
 from approxsvm.integrations.spark import _file_name, _folder, _shipped  # noqa: E402
 
-# A Java machine takes seconds to start; PySpark warns of pandas 3, and leaves sockets to the garbage collector.
+# A Java VM takes seconds to start; PySpark warns about pandas 3, and leaves sockets to the garbage collector.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 PREDICTOR = approxsvm.Predictor(GOLDEN / "iris_classes.asvm")
@@ -55,7 +55,7 @@ def spark():
     for name, value in settings.items():
         builder = builder.config(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)  # its workers would take the first python3 on the path
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # otherwise, its workers would use the first python3 on PATH
         session = builder.getOrCreate()
     yield session
     session.stop()
@@ -148,7 +148,7 @@ def test_columns_that_a_pipeline_drops_may_be_text(spark):
 
 
 def test_odd_columns(frame):
-    """Names with what Spark takes for syntax, types that have no place in Arrow or not with nulls, and cases."""
+    """Check names with Spark syntax, or that differ in case, and types unsupported by Arrow, or only without nulls."""
     from pyspark.sql import functions
 
     odd = ["a.b", "c`d", "e f", "ü, 'g\""]
@@ -184,7 +184,7 @@ def test_udf(spark, frame):
 
 
 def test_transformer(spark, frame, tmp_path):
-    """In a pipeline, behind an assembler of vectors; saved and loaded with it."""
+    """The transformer works in a pipeline, after a vector assembler, and is saved and loaded with it."""
     from pyspark.ml import PipelineModel
     from pyspark.ml.feature import VectorAssembler
 
@@ -194,7 +194,7 @@ def test_transformer(spark, frame, tmp_path):
     pipeline = PipelineModel([assembler, our_spark.SVMTransformer(PREDICTOR, featuresCol="vector", outputs=["label"])])
     pipeline.save(str(tmp_path / "pipeline"))
     (metadata,) = (tmp_path / "pipeline").glob("stages/1_*/metadata/part-*")
-    assert '"class":"approxsvm.spark.SVMTransformer"' in metadata.read_text()  # what later releases have to find
+    assert '"class":"approxsvm.spark.SVMTransformer"' in metadata.read_text()  # later releases must find this
     loaded = PipelineModel.load(str(tmp_path / "pipeline"))
     assert loaded.stages[1].artifact == PREDICTOR.artifact
     found = loaded.transform(frame)
@@ -207,7 +207,7 @@ def test_transformer(spark, frame, tmp_path):
 
 
 def test_vectors(spark):
-    """Dense, sparse, missing, in a column whose name has a dot; handed on beside the answers."""
+    """Check dense, sparse and missing vectors, in a column whose name has a dot, and which is kept with the answers."""
     from pyspark.ml.linalg import Vectors, VectorUDT
     from pyspark.sql.types import LongType, StructType
 
@@ -226,7 +226,7 @@ def test_vectors(spark):
 
 
 def test_the_artifact_is_shipped_once_and_compared(spark, frame):
-    """One file for all jobs of a model; a worker refuses another version, and other bytes."""
+    """All jobs with a model share one file; a worker refuses another version, or other bytes."""
     our_spark.score(frame, PREDICTOR).count()
     name = _file_name(Job.of(PREDICTOR, None, (), None, "fail").checksums[0][1])
     assert sum(path.endswith(name) for path in spark.sparkContext.listFiles) == 1

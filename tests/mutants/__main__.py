@@ -1,10 +1,10 @@
-"""Set each bound, refusal and dtype rule to nothing in turn, and list those that no test notices.
+"""Disable each bound, refusal and dtype rule in turn, and list those that no test notices.
 
-    python -m tests.mutants                           all places, with the tests that take no seconds
-    python -m tests.mutants tests/zoo --only bound    bounds alone, with other tests
+    python -m tests.mutants                           all places, with the fast tests
+    python -m tests.mutants tests/zoo --only bound    only bounds, with other tests
 
-A switched copy of the sources is built once, into build/mutants; a second call continues with the places that are still
-unnoticed. Exit status 0: explained.toml explains every unnoticed place.
+A copy of the sources with switches is built once, in build/mutants; a second call continues with the places that are
+still unnoticed. Exit status 0: explained.py explains every unnoticed place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPOSITORY = HERE.parent.parent
 FOLDER = REPOSITORY / "build" / "mutants"
 TREE, SITE = FOLDER / "tree", FOLDER / "site"
 _TESTS = ("tests", "-m", "not native and not lint and not slow and not attack")
-# The package of an editable installation would come before that of the tree.
+# An editable installation's package would be imported instead of the tree's.
 _SITE_CUSTOMIZE = """\
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
@@ -38,9 +38,9 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ 
 
 
 def write_tree(tree: Path, files: Sequence[str]) -> list[Place]:
-    """Write switched copies of the sources among files, and copies of the others; return the places by number."""
+    """Write sources with switches, and copies of other files; return the places, indexed by number."""
     places: list[Place] = []
-    shutil.rmtree(tree / "tests", ignore_errors=True)  # what is no longer there
+    shutil.rmtree(tree / "tests", ignore_errors=True)  # files that no longer exist
 
     def number(place: Place) -> int:
         places.append(place)
@@ -48,7 +48,7 @@ def write_tree(tree: Path, files: Sequence[str]) -> list[Place]:
 
     for file in sorted(
         files, key=lambda file: not file.startswith("cpp/")
-    ):  # what takes long to build keeps its numbers
+    ):  # C++ comes first: it is slow to build, and so keeps its numbers
         content = (REPOSITORY / file).read_bytes()
         if has_places(file):
             content = switched(file, content.decode(), number).encode()
@@ -60,7 +60,7 @@ def write_tree(tree: Path, files: Sequence[str]) -> list[Place]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file unless it holds this already, so that only what has changed is compiled again."""
+    """Write a file unless it already has these contents, so that only changed files are recompiled."""
     if not path.exists() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -75,7 +75,7 @@ def _tracked() -> list[str]:
 
 
 def _build() -> None:
-    """Install the tree into SITE, for one instruction set, unless its sources are those of the last call."""
+    """Install the tree into SITE, for one instruction set, unless its sources are unchanged since the last call."""
     own = [
         file for file in TREE.rglob("*") if file.is_file() and file.relative_to(TREE).parts[0] in ("approxsvm", "cpp")
     ]
@@ -159,7 +159,7 @@ def _results(path: Path) -> dict[int, Any]:
 
 
 def report(places: Mapping[int, Place], results: Mapping[int, Any], reached: Set[int]) -> int:
-    """Print what is unnoticed and a table by file; return 0 where all that is unnoticed is explained."""
+    """Print the unnoticed places and a table by file; return 0 if all unnoticed places are explained."""
     table: dict[str, Counter[str]] = {}
     for n, place in places.items():
         found, why = results.get(n), reason(place)

@@ -1,4 +1,4 @@
-"""Places that no test can notice, or none has to, each with its reason."""
+"""Places that no test can, or must, notice, each with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEXT_TO_MODULI: Final = "far below the rounding of moduli in float32, and a lar
 _NATIVE: Final = "cpp/tests/test_listed_errors.cpp notices it, which no Python test runs"
 _COVERED: Final = "the terms beside it allow for twice what their own operations round, which is more than this"
 
-# A pattern of files, one of texts, or of texts and the number of the occurrence, and why nothing is lost.
+# Patterns for the file and for the text (or text and occurrence number), and why nothing is lost.
 EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "backends/ops/",
@@ -63,7 +63,7 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 def reason(place: Place) -> str:
-    """Return why a place may go unnoticed, "" if it may not."""
+    """Return why a place may go unnoticed, or "" if it must be noticed."""
     texts = (place.text, f"{place.text} #{place.occurrence}")
     return next(
         (

@@ -1,5 +1,5 @@
-// Functions that switched C++ sources call; the environment, or approxsvm_set_mutant, says the number of the place that
-// is nothing.
+// Functions called by C++ sources with switches; the environment, or approxsvm_set_mutant, sets the number of the
+// disabled place.
 #pragma once
 
 #include <unistd.h>
@@ -30,13 +30,13 @@ struct State {
 };
 inline State state;
 
-// Tells whether place n is nothing; never while a compiler evaluates constants.
+// Returns whether place n is disabled; always false while a compiler evaluates constants.
 constexpr bool on(int n) {
     if (__builtin_is_constant_evaluated()) return false;
     state.reached[n] = 1;
     return state.active == n;
 }
-// A number, several, or a pointer to them.
+// Returns the value, or zero of its type if place n is disabled.
 template <class Term>
 constexpr Term nothing(int n, Term value) {
     return on(n) ? Term{} : value;

@@ -1,7 +1,7 @@
-"""Finds bounds, refusals and dtype rules in the sources, and writes sources in which each can be switched off.
+"""Find bounds, refusals and dtype rules in the sources, and write sources in which each can be disabled.
 
-Place N becomes nothing where the program is told so: an error term 0, a refusal none, a condition of a dtype rule
-false, a dtype that a step computes in float64. Constants of modules are no places; the terms that use them are.
+If place N is disabled at run time, an error term becomes 0, an exception is not raised, a dtype rule's condition is
+false, or a step computes in float64. Module constants are not places; the terms that use them are.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-# Names of error terms; in exported programs some have more.
+# Names of error terms; exported programs use a few more.
 _NAMES = r"\w*(?:error|bound|rounding|slack|moved|carried|lost|residual|remainder|narrowing)\w*|(?:\w+_)?off"
 _ERROR = re.compile(rf"(?:{_NAMES})")
 _EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
-# In programs that the core and exported headers share.
+# In programs shared by the core and exported headers.
 _PROGRAM_ERROR = re.compile(rf"(?:{_NAMES}|own|of_\w+|added|raised|radius|reach)")
-# In bounds/, where everything goes into a bound.
+# In bounds/, where everything contributes to a bound.
 _BOUNDS_ERROR = re.compile(rf"(?:{_NAMES}|of_\w+|widen(?:ed)?|\w*reach|kernels|sums|parts|cap|rest|weighted)")
-# Types whose numbers are all errors, and members that are.
+# Types that contain only errors, and members that are errors.
 _ERROR_TYPES = r"\w*Errors|RowRounding"
 _ERROR_MEMBERS = r"(?:errors\d+|of_moduli)_"
-# Other meanings of such names.
+# Names that match but have another meaning.
 _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
-# A sum times such a factor is rounded up: its terms are error terms, too.
+# A sum multiplied by such a factor is rounded up: its terms are also error terms.
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
-# In these files each condition is a rule, and each dtype of a `Behaviour`.
+# In these files, each condition and each dtype of a `Behaviour` is a rule.
 _DTYPE_RULES = (
     "approxsvm/frontends/sklearn/dtypes.py",
     "approxsvm/frontends/sklearn/steps/dtype_rules.py",
     "approxsvm/frames/dtypes.py",
 )
-# Where the texts of C99 come out: the value of this function has its calls defined.
+# The function that returns generated C99 code; definitions of the calls are added to its result.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 _PROGRAM = "cpp/include/approxsvm/program/"
 _BOUNDS = "cpp/include/approxsvm/bounds/"
-# What decides rows by values and bounds.
+# Files that decide rows by values and bounds.
 _DECIDING = re.compile(r"cpp/include/approxsvm/(?:bounds/|predict/(?:stages|kernels|few_values|answers)/)")
 _EXPORTED = "cpp/include/approxsvm/exported/"
-# Numbers of figures and costs, which nothing is certified by.
+# Figures and costs, which certify nothing.
 _NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli/")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Something that can be set to nothing. Lines change; file, kind, text and occurrence name it."""
+    """Code that can be disabled. Lines change; file, kind, text and occurrence identify it."""
 
     file: str
     line: int
@@ -65,7 +65,7 @@ class Place:
 
 
 class _Edit(NamedTuple):
-    """Texts around a part of a source, in which {n} is the number of the place; without a kind it is none."""
+    """Strings to insert around a span of a source, where {n} is the place's number; an empty kind means no place."""
 
     start: int
     end: int
@@ -81,7 +81,7 @@ def has_places(file: str) -> bool:
 
 
 def switched(file: str, source: str, number: Callable[[Place], int]) -> str:
-    """Write a source in which each place can be switched off; `number` is told each place, and gives its number."""
+    """Return a source in which each place can be disabled; `number` receives each place and returns its number."""
     edits = sorted(set(_of_python(file, source) if file.endswith(".py") else _of_cpp(file, source)))
     if not any(edit.kind for edit in edits):
         return source
@@ -93,7 +93,7 @@ def switched(file: str, source: str, number: Callable[[Place], int]) -> str:
             text = " ".join((edit.text or source[edit.start : edit.end]).split())[:200]
             occurrence = counts[edit.kind, text] = counts.get((edit.kind, text), -1) + 1
             n = str(number(Place(file, source.count("\n", 0, edit.start) + 1, edit.kind, text, occurrence)))
-        # At one position ends come first, the inner before the outer; then beginnings, the outer before the inner.
+        # At each position, ends come first, inner before outer, and then beginnings, outer before inner.
         insertions.append((edit.start, 1, -edit.end, edit.before.replace("{n}", n)))
         insertions.append((edit.end, 0, -edit.start, edit.after.replace("{n}", n)))
     pieces, last = [], 0
@@ -137,7 +137,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         if not file.startswith(_NO_BOUNDS):
             for term in _terms(node, outside, _EXPORTED_ERROR if "/backends/" in file else _ERROR):
                 yield place(term, "bound", "approxsvm_mutants.nothing({n}, (", "))")
-        is_rule = any((getattr(one, "name", None) or "").endswith("_dtypes") for one in outside)  # of a step
+        is_rule = any((getattr(one, "name", None) or "").endswith("_dtypes") for one in outside)  # a step's rule
         if file in _DTYPE_RULES or is_rule:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
                 yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
@@ -163,7 +163,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _is_refusal(node: ast.AST) -> bool:
-    """Tell a raise of a new exception, and a call for nothing but what it may raise."""
+    """Return whether a statement raises a new exception, or calls a function only to check something."""
     if isinstance(node, ast.Raise):
         return node.exc is not None and "NotImplemented" not in ast.unparse(node.exc)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -178,7 +178,7 @@ def _only_refuses(node: ast.If | ast.IfExp) -> bool:
 
 
 def _is_error(node: ast.AST | None, names: re.Pattern[str]) -> bool:
-    """Tell a variable, an attribute, an item or an argument with the name of an error term."""
+    """Return whether a variable, attribute, item or argument has the name of an error term."""
     while isinstance(node, ast.Subscript):
         node = node.value
     name = next((getattr(node, part) for part in ("id", "attr", "arg", "name") if hasattr(node, part)), "")
@@ -187,7 +187,7 @@ def _is_error(node: ast.AST | None, names: re.Pattern[str]) -> bool:
 
 
 def _terms(node: ast.AST, outside: list[ast.AST], names: re.Pattern[str]) -> Iterator[ast.expr]:
-    """Find what a node gives to names of errors."""
+    """Yield the expressions that a node assigns to, passes as or returns from names of errors."""
     value: ast.expr | None = None
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         target = node.targets[0]
@@ -216,12 +216,12 @@ def _terms(node: ast.AST, outside: list[ast.AST], names: re.Pattern[str]) -> Ite
         yield from _with_addends(value)
 
 
-# A name is another term's, which is a place itself.
+# A name refers to another term, which is itself a place.
 _NO_TERMS = (ast.Name, ast.Constant, ast.Compare, ast.JoinedStr, ast.List, ast.Dict, ast.Starred, ast.Lambda)
 
 
 def _with_addends(value: ast.expr) -> Iterator[ast.expr]:
-    """Find an error term, and the terms that it is a sum of."""
+    """Yield an error term and its addends."""
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     for part in parts:
         is_object = isinstance(part, ast.Call) and re.match(r"(?:\w+\.)*(?:_?[A-Z]|zeros)", ast.unparse(part.func))
@@ -243,7 +243,7 @@ def _addends(node: ast.expr) -> Iterator[ast.expr]:
             parts[:1] = [parts[0].left, parts[0].right]
         yield from _each(parts)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "op" and node.args:
-        kind = getattr(node.args[0], "value", "")  # of a node of an ONNX graph
+        kind = getattr(node.args[0], "value", "")  # of an ONNX graph's node
         if kind in ("Add", "Sum"):
             yield from _each(node.args[1:])
         elif kind in ("Where", "Max") or (kind == "Mul" and _UP.fullmatch(ast.unparse(node.args[-1]))):
@@ -265,7 +265,7 @@ def _each(parts: list[ast.expr]) -> Iterator[ast.expr]:
 # --- C++ and C
 
 
-# Exported headers have the call alone, for which `resolved` of runtime.py gives them a macro.
+# Exported headers contain only the calls; `resolved` in runtime.py defines their macro.
 _PROGRAM_SWITCH = """\
 #ifndef APPROXSVM_MUTANT
 #include <approxsvm/mutants.hpp>
@@ -274,9 +274,9 @@ _PROGRAM_SWITCH = """\
 """
 _ON = "::approxsvm_mutants::on({n})"
 _NUMBER = re.compile(r"[-+]?(?:0x[\da-f.]+p[-+]?\d+|[\d.]+(?:e[-+]?\d+)?)f?|nullptr|true|false")
-_NOTHING = re.compile(rf"{_NUMBER.pattern}|\w+\{{\}}|\w+\[\w+\] = 0\.0")  # numbers alone, which are no places
+_NOTHING = re.compile(rf"{_NUMBER.pattern}|\w+\{{\}}|\w+\[\w+\] = 0\.0")  # plain numbers, which are not places
 _COUNT = re.compile(r"[1-9]\d*(?:\.\d*)?f?|0\.[5-9]\d*f?")
-# Calls of a Check (artifact/fault.hpp), which say whether a number of a file is as it has to be.
+# Calls to a Check (artifact/fault.hpp), which tests whether a number in a file is valid.
 _CHECK = re.compile(
     r"(?<![\w.])(?!visit|may_be)\w+(?:\.(?:each|within|finite|refuse))?\((?=\s*(?:field::(?!Id\b)|rules\.field))"
     r"|(?<!\w)check\.zeros\("
@@ -322,7 +322,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Find the place behind what closes a parenthesis, a bracket or a brace."""
+    """Return the index after the closing parenthesis, bracket or brace."""
     depth = 0
     for at in range(opening, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -332,12 +332,12 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _statement(text: str, at: int) -> int:
-    """Find the beginning of a statement."""
+    """Return the start of a statement."""
     return max(text.rfind(mark, 0, at) for mark in ";{}") + 1
 
 
 def _is_in_condition(text: str, at: int) -> bool:
-    """Tell whether the innermost block is that of an if, so that the program goes on behind it."""
+    """Return whether the innermost block belongs to a conditional or loop, so that the program continues after it."""
     depth = 0
     for k in range(at - 1, -1, -1):
         depth += (text[k] == "}") - (text[k] == "{")
@@ -347,7 +347,7 @@ def _is_in_condition(text: str, at: int) -> bool:
 
 
 def _without_group(text: str) -> str:
-    """Leave out the last group in parentheses, up to what opens it."""
+    """Remove the last group in parentheses, except the opening one."""
     depth = 0
     for k in range(len(text) - 1, -1, -1):
         depth += (text[k] == ")") - (text[k] == "(")
@@ -357,9 +357,9 @@ def _without_group(text: str) -> str:
 
 
 def _terms_of_c(text: str, names: re.Pattern[str], *, in_products: bool = False) -> Iterator[tuple[int, int]]:
-    """Find what is given to names of errors, in C or C++, and the terms that it is a sum of.
+    """Yield expressions assigned to or returned from names of errors, in C or C++, and their addends.
 
-    `in_products`: also the terms of sums that are factors, and beside counts.
+    `in_products`: also the addends of sums that are factors, or that contain counts.
     """
     given = rf"(?<!\w)({names.pattern})_?(?:\[[^\]\n]*\])?(?: \+?=\s+)"
     for found in re.compile(given).finditer(text):
@@ -379,7 +379,7 @@ def _terms_of_c(text: str, names: re.Pattern[str], *, in_products: bool = False)
 
 
 def _members_of_cpp(text: str) -> Iterator[tuple[int, int]]:
-    """Find what constructors give to members, and the numbers of records, that are errors."""
+    """Yield errors that constructors assign to members, and errors in returned records."""
     for found in re.compile(rf"[,:]\s+{_ERROR_MEMBERS}\(").finditer(text):
         yield from _with_addends_of_c(text, found.end(), in_products=False)
     for found in re.compile(rf"\b(?:{_ERROR_TYPES}) \w+\(").finditer(text):
@@ -423,7 +423,7 @@ def _end_of_expression(text: str, start: int) -> int | None:
     depth = 0
     for at in range(start, len(text)):
         if text[at] in "\"'\\":
-            return None  # a text of Python goes on elsewhere
+            return None  # a Python string continues elsewhere
         if depth == 0 and text[at] in ";,)]}":
             return at
         depth += (text[at] in "([{") - (text[at] in ")]}")

@@ -1,6 +1,6 @@
-"""Pytest's side of the command: which places each test reaches, and which test notices that one is nothing.
+"""Pytest plugin for the command: records the places that each test reaches, and which test notices a disabled one.
 
-Everything is imported and collected once. Each mutant is a forked process, which runs tests until one fails.
+Everything is imported and collected once. Each mutant is a forked process that runs tests until one fails.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read how long each test takes, and the places that it reaches."""
+    """Read each test's time and the places that it reaches."""
     lines = map(json.loads, path.read_text().splitlines() if path.exists() else ())
     return {line["test"]: line for line in lines}
 
 
 class _Recorder:
-    """Places that each passing test reaches, its own processes and what its fixtures do included."""
+    """Records the places reached by each passing test, including its fixtures and subprocesses."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.known = path, read_record(path)
@@ -93,7 +93,7 @@ class _Recorder:
         found = self.taken().union(*(self.of_fixtures[name] for name in getattr(item, "fixturenames", ())))
         line: dict[str, Any] = {"test": item.nodeid, "seconds": round(time.monotonic() - begin, 3)}
         line["places"] = sorted(found) if self.passed else []
-        with self.path.open("a") as record:  # so that the next call goes on where this one is ended
+        with self.path.open("a") as record:  # so that the next call continues where this one stopped
             print(json.dumps(line), file=record)
         return result
 
@@ -114,7 +114,7 @@ class _Mutant:
 
 
 class _Runner:
-    """Runs the mutants of a plan: numbers, their files, the record of tests, and limits."""
+    """Runs the mutants of a plan, which contains numbers, files, the test record and limits."""
 
     def __init__(self, plan: Any) -> None:
         self.record, self.files = read_record(Path(plan["record"])), plan["files"]
@@ -130,7 +130,7 @@ class _Runner:
             for n in test["places"]:
                 self.reaching[n].append(name)
         self.kills: Counter[tuple[str, str]] = Counter()
-        self.sound: dict[str, bool] = {}  # whether a test that failed passes in a forked process without a mutant
+        self.sound: dict[str, bool] = {}  # True if a failed test passes in a forked process without a mutant
         self.folder = Path(tempfile.mkdtemp())
 
     @pytest.hookimpl(tryfirst=True)
@@ -162,7 +162,7 @@ class _Runner:
         return True
 
     def chosen(self, n: int) -> _Mutant:
-        """Choose tests that reach a place: those that noticed others of its file, then short ones of many functions."""
+        """Choose tests that reach a place: first those that noticed others in its file, then fast, diverse ones."""
         names = [name for name in self.reaching[n] if name in self.items and self.sound.get(name, True)]
         seen: Counter[str] = Counter()
         rank = {}
@@ -178,11 +178,11 @@ class _Runner:
                 break
             kept.append(name)
         place = {name: k for k, name in enumerate(self.items)}
-        kept[12:] = sorted(kept[12:], key=place.__getitem__)  # for what fixtures make once for a file
+        kept[12:] = sorted(kept[12:], key=place.__getitem__)  # so that fixtures with file scope are made once
         return _Mutant(n, kept, 60.0 + 4.0 * sum(self.record[name]["seconds"] for name in kept))
 
     def forked(self, mutant: _Mutant) -> int:
-        """Start a process that runs the tests with a mutant until one fails, and writes that one's name."""
+        """Start a process that runs the tests with a mutant until one fails, and records its name."""
         pid = os.fork()
         if pid:
             return pid
@@ -208,7 +208,7 @@ class _Runner:
             os._exit(status)
 
     def finished(self, pid: int, mutant: _Mutant) -> str | None:
-        """Return which test noticed, "" if none has, None while tests run."""
+        """Return the test that noticed, "" if none did, or None while tests run."""
         done, status = os.waitpid(pid, os.WNOHANG)
         if not done:
             if time.monotonic() < mutant.begin + mutant.limit:
@@ -217,14 +217,14 @@ class _Runner:
             os.waitpid(pid, 0)
             status = signal.SIGKILL
         with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # what its tests have started
+            os.killpg(pid, signal.SIGKILL)  # processes started by its tests
         own = self.folder / str(pid)
         name = (own / "running").read_text() if status and (own / "running").exists() else ""
         shutil.rmtree(own, ignore_errors=True)
         return name
 
     def is_sound(self, name: str) -> bool:
-        """Tell whether a test passes without a mutant; of one that does not nothing can be learnt."""
+        """Return whether a test passes without a mutant; one that fails shows nothing about mutants."""
         if name not in self.sound:
             control = _Mutant(-1, [name], 600.0)
             pid = self.forked(control)

@@ -1,4 +1,4 @@
-"""Functions that switched Python sources call; the environment says the number of the place that is nothing."""
+"""Functions called by Python sources with switches; the environment sets the number of the disabled place."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ reached: set[int] = set()
 
 
 def on(n: int) -> bool:
-    """Tell whether place n is nothing."""
+    """Return whether place n is disabled."""
     reached.add(n)
     return n == active
 
 
 def nothing(n: int, value: Any) -> Any:
-    """Return an error term, or 0 in its place; what is no number, nor the name of one in an ONNX graph, stays."""
+    """Return an error term, or 0 if disabled; values that are neither floats nor names in an ONNX graph stay."""
     if isinstance(value, str):
         graph = _graph(sys._getframe(1)) if re.fullmatch(r"[a-z]+_\d+", value) else None
         if graph is not None:
@@ -31,7 +31,7 @@ def nothing(n: int, value: Any) -> Any:
         return np.zeros_like(value) if on(n) else value
     elif isinstance(value, (float, np.floating)):
         return type(value)(0.0) if on(n) else value
-    reached.add(-1 - n)  # what is no number after all
+    reached.add(-1 - n)  # not a number after all
     return value
 
 
@@ -41,7 +41,7 @@ def _graph(frame: Any) -> Any:
 
 
 def resolved(text: str) -> str:
-    """Define the calls in a text of C: 0 in place of the term that is nothing, which the compiler still sees used."""
+    """Define the macros called in C code; the disabled term becomes 0, but the compiler still sees it used."""
     calls = re.findall(r"(\w+_MUTANT_)\((\d+), ", text)
     reached.update(int(n) for _, n in calls)
     macros = (f"#define {name}(n, term) ((n) == {active} ? 0 : (term))\n" for name in {name for name, _ in calls})

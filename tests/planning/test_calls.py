@@ -1,4 +1,4 @@
-"""Costs of calls of few rows, and plans by them."""
+"""Costs of calls with few rows, and the plans chosen by them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_said_of_costs() -> None:
 
 
 def test_no_plan_is_three_times_as_slow_alone_unless_calls_are_large() -> None:
-    least = np.array([10.0, 20.0])  # of two profiles
+    least = np.array([10.0, 20.0])  # in two profiles
     for alone, rows_per_call, expected in (
         ([30.0, 60.0], None, False),
         ([30.1, 60.0], None, True),
@@ -115,7 +115,7 @@ def test_plans_for_calls_of_one_row() -> None:
 def test_the_least_regret_is_on_the_worst_profile() -> None:
     costs = [Cost(np.array(asked), np.array(asked)) for asked in ([1.0, 3.0], [1.5, 1.5], [3.0, 1.0])]
     np.testing.assert_allclose(regrets(costs), [3.0, 1.5, 3.0])
-    slow = Cost(costs[0].asked, costs[0].alone, np.array([0.4, 0.4]))  # now as dear as the second plan in one profile
+    slow = Cost(costs[0].asked, costs[0].alone, np.array([0.4, 0.4]))  # as expensive as the second plan in one profile
     np.testing.assert_allclose(regrets([slow, costs[1]]), [1.0 + 1.9 / 1.5, 1.0 + 0.1])
 
 

@@ -1,4 +1,4 @@
-"""Centers and the way to them: reproducible, distinct, and nearly always the nearest."""
+"""Centers and routing to them: reproducible, distinct, and nearly always to the nearest."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_refusals():
 
 
 def with_categories(n_rows: int, n_categories: int = 5, seed: int = 0):
-    """Two standardised features of one-hot categories, then three continuous ones, and a column that is constant."""
+    """Return standardized one-hot features, three continuous ones, and a constant column."""
     rng = np.random.default_rng(seed)
     one_hot = np.eye(n_categories)[rng.integers(0, n_categories, n_rows)]
     one_hot = (one_hot - one_hot.mean(axis=0)) / one_hot.std(axis=0)
@@ -122,7 +122,7 @@ def test_categories_make_slices(sparse):
     dense = with_categories(2000).astype(np.float32)
     assert {tuple(center) for center in centers[:, fixed]} == {tuple(row) for row in dense[:, fixed]}
     found = route(router, centers, rows)
-    np.testing.assert_array_equal(centers[found][:, fixed], dense[:, fixed])  # every row comes to its own slice
+    np.testing.assert_array_equal(centers[found][:, fixed], dense[:, fixed])  # every row is routed to its own slice
 
 
 def test_rows_of_rare_categories_are_routed_somewhere():

@@ -1,4 +1,4 @@
-"""Plans as data: JSON, validation, and building again without a search."""
+"""Plans as data: JSON, validation, and rebuilding without a search."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ OF_BUILDING = ("mode", "tolerance", "labels", "max_bytes")
 
 @pytest.mark.parametrize(("source", "rows", "options"), SOURCES.values(), ids=SOURCES)
 def test_building_a_plan_again_gives_the_same_bytes(source: Any, rows: Any, options: dict[str, Any]) -> None:
-    """A search tries other plans before, about other centers and of other degrees."""
+    """The search first tries other plans, with other centers and degrees."""
     fast = approxsvm.compile(source, rows, **options)
     plan = Plan.from_json(fast.plan.to_json())
     kept = {name: value for name, value in options.items() if name in OF_BUILDING}
@@ -145,7 +145,7 @@ def test_engines_of_the_searches_above() -> None:
 
 @pytest.mark.parametrize("name", ["one center", "slices", "in few coordinates", "winner's pairs", "targets"])
 def test_a_plan_suits_a_model_trained_again(name: str) -> None:
-    """No search runs, and the labels are those of the new source."""
+    """No search runs, and labels are the new source's."""
     source, rows, options = SOURCES[name]
     plan = approxsvm.compile(source, rows, **options).plan
     some = np.arange(len(rows)) % 4 > 0
@@ -258,7 +258,7 @@ def test_the_command_builds_plans(tmp_path: Path) -> None:
         assert (refused.exit_code, message in " ".join(refused.stderr.split())) == (1, True), refused.stderr
 
 
-# --- sums that do not depend on what was computed before
+# --- sums that do not depend on earlier computations
 
 
 def test_energies_do_not_depend_on_other_centers() -> None:

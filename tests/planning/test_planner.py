@@ -1,4 +1,4 @@
-"""Default plans, their limits, and that equal input gives equal artifacts."""
+"""Default plans, their limits, and the reproducibility of artifacts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from approxsvm.runtime.evaluator import STAGES
 
 @pytest.fixture(scope="module")
 def gentle() -> tuple[SVC, Any]:
-    """Many support vectors and a small gamma: one center will do."""
+    """Return a model with many support vectors and a gamma so small that one center suffices, and rows."""
     X, y = make_classification(4000, 6, n_informative=5, n_redundant=0, flip_y=0.3, random_state=0)
     X = scale(X)
     return SVC(gamma=0.01).fit(X[:2500], y[:2500]), X[2500:]
@@ -46,7 +46,7 @@ def gentle() -> tuple[SVC, Any]:
 
 @pytest.fixture(scope="module")
 def steep() -> tuple[SVC, Any]:
-    """Many support vectors and a gamma for which one center is not enough."""
+    """Return a model with many support vectors and a gamma for which one center is not enough, and rows."""
     X, y = make_classification(5000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
     X = scale(X)
     return SVC(gamma=2.0).fit(X[:3500], y[:3500]), X[3500:]
@@ -56,7 +56,7 @@ def header(fast: Any) -> tuple[str, int, int]:
     return fast.artifact.mode, fast.artifact.header["degree"], fast.artifact.n_centers
 
 
-# --- what is asked for -----------------------------------------------------------------------------------------------
+# --- requested plans -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["certified", "approximate"])
@@ -117,7 +117,7 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
         approxsvm.compile(random_model(1), **options)
 
 
-# --- what is fastest -------------------------------------------------------------------------------------------------
+# --- fastest plans ---------------------------------------------------------------------------------------------------
 
 
 def test_a_gentle_model_gets_one_center(gentle: tuple[SVC, Any]) -> None:
@@ -154,7 +154,7 @@ def test_several_functions_are_expanded_about_common_centers() -> None:
 @pytest.mark.parametrize("degree", [2, 5])
 def test_several_targets_are_within_a_tolerance_that_expansions_keep(degree: int) -> None:
     rng = np.random.default_rng(0)
-    coef = rng.normal(size=(3, 80)) * [[1.0], [10.0], [0.0]]  # one target is a constant
+    coef = rng.normal(size=(3, 80)) * [[1.0], [10.0], [0.0]]  # one target is constant
     model = KernelModel("regression", rng.normal(size=(80, 4)), coef, np.array([1.0, 2.0, 3.0]), 0.05)
     X = rng.normal(size=(500, 4))
     fast = approxsvm.compile(model, X, degree=degree, n_centers=20, tolerance=0.2)
@@ -171,7 +171,7 @@ def test_several_targets_are_within_a_tolerance_that_expansions_keep(degree: int
 def test_never_slower_than_the_exact_engine(
     gentle: tuple[SVC, Any], steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By predicted cost: what is chosen freely promises three quarters of the exact engine's at most."""
+    """A freely chosen plan's predicted cost is at most three quarters of the exact engine's."""
     plans: list[tuple[Cost, search.Choice]] = []
     original = search.Search.run
 
@@ -208,7 +208,7 @@ def test_never_slower_than_the_exact_engine(
 def test_more_centers_are_tried_while_they_may_help(
     monkeypatch: pytest.MonkeyPatch, costs: dict[int, float], tried: list[int], chosen: int | None
 ) -> None:
-    """Costs as shares of the exact engine's."""
+    """Costs are relative to the exact engine's."""
     seen: list[int] = []
 
     def known(self: Expansions, candidate: Candidate, *_: Any) -> Candidate:
@@ -239,12 +239,12 @@ def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
     assert best((1, 2, 1.0, 0.9)) == (1, 2)
     assert best((1, 2, 1.0, 0.9), (1, 3, 0.96, 0.92)) == (1, 2)  # as good
     assert best((1, 2, 1.0, 0.9), (1, 3, 0.8, 0.92)) == (1, 3)
-    assert best((1, 2, 1.0, 0.9), (1, 3, 1.1, 0.96)) == (1, 3)  # half of what was left
+    assert best((1, 2, 1.0, 0.9), (1, 3, 1.1, 0.96)) == (1, 3)  # leaves less than half as many rows
     assert best((1, 2, 1.0, 0.9), (1, 3, 1.3, 0.96)) == (1, 2)
     assert best((1, 2, 1.0, 1.0), (1, 3, 1.0, 1.0)) == (1, 2)
     assert best((60, 2, 0.15, 0.88), (250, 2, 0.09, 0.95), (60, 4, 0.05, 0.99)) == (60, 4)  # ijcnn1, gamma 2
     assert best((250, 4, 0.034, 0.989), (60, 4, 0.037, 0.992), (60, 6, 0.033, 0.995)) == (60, 6)
-    assert best((60, 6, 0.036, 0.995), (250, 3, 0.033, 0.985)) == (250, 3)  # 84 coefficients a center and 20
+    assert best((60, 6, 0.036, 0.995), (250, 3, 0.033, 0.985)) == (250, 3)  # 84 and 20 coefficients per center
 
 
 def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
@@ -256,7 +256,7 @@ def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
 
 
 def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as that is better; no degree costs more than the best even if it left few rows."""
+    """Degrees are tried as long as they are better, and only if they could beat the best by leaving few rows."""
     seen: list[tuple[int, int]] = []
     costs = {(1, 2): 2.0, (16, 2): 0.9, (64, 2): 0.5, (256, 2): 0.3, (256, 3): 0.25, (64, 3): 0.2, (64, 4): 0.15}
 
@@ -282,7 +282,7 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("certified", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("degrees", list(itertools.product((1, 2, 3), repeat=3)), ids=str)
 def test_any_order_of_degrees_leaves_a_share_of_the_rows(degrees: tuple[int, int, int], certified: float) -> None:
-    """Wide rows and many centers lower the degree that fits into an artifact."""
+    """Wide rows and many centers lower the degree that fits in an artifact."""
     *lower, degree = degrees
     points: Any = None  # not read
     plans = [Candidate(tried, points, certified=certified) for tried in lower]
@@ -361,7 +361,7 @@ def test_target_error(steep: tuple[SVC, Any]) -> None:
         fast = approxsvm.compile(svc, X, mode="approximate", target_error=target, effort="low")
         assert fast.artifact.mode == "approximate"
         assert "of labels wrong" in fast.artifact.plan
-        assert (fast.predict(X) != expected).mean() <= 2.0 * target  # it was judged on other rows
+        assert (fast.predict(X) != expected).mean() <= 2.0 * target  # it was evaluated on other rows
         sizes.append(len(fast.artifact.data))
     assert sizes == sorted(sizes)
     forced = approxsvm.compile(svc, X, mode="approximate", target_error=1.0, degree=1, n_centers=1)
@@ -378,10 +378,10 @@ def test_an_approximate_model_is_one_center_of_degree_2_by_default(steep: tuple[
 
 
 def test_no_center_of_an_approximate_model_is_a_row() -> None:
-    """A mean of five rows at least discloses none of them."""
+    """A mean of at least five rows discloses none of them."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
-    X[:4] += 100.0  # a cluster of four, and rows that stand alone
+    X[:4] += 100.0  # a cluster of four, and isolated rows
     X[4] -= 100.0
     X[5] -= 200.0
     fast = approxsvm.compile(random_model(1, n_features=3), X, mode="approximate", degree=2, n_centers=40)
@@ -392,7 +392,8 @@ def test_no_center_of_an_approximate_model_is_a_row() -> None:
     assert (np.abs(centers) < 50.0).all()
 
 
-# --- the same again --------------------------------------------------------------------------------------------------
+# --- reproducibility
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_the_same_input_gives_the_same_artifact(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,7 +474,7 @@ def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("n_rows", [1, 3])
 def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
-    """Nothing was held out, so nothing was evaluated, and no share is claimed."""
+    """No rows were held out, so nothing was evaluated, and no share is reported."""
     svc, X = steep
     few = "sample rows are too few to judge expansions on"
     fast = approxsvm.compile(svc, X[:n_rows])
@@ -485,7 +486,7 @@ def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
 
 
 def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> None:
-    """It moves while expansions are certified, which takes nearly all of the time."""
+    """Progress advances while expansions are certified, which takes nearly all the time."""
     svc, X = steep
     told: list[tuple[str, float]] = []
     approxsvm.compile(svc, X, effort="low", progress=lambda step, share: told.append((step, share)))
@@ -500,11 +501,11 @@ def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> Non
     assert [step for step, _ in told] == sorted((step for step, _ in told), reverse=True)
 
 
-# --- how long plans are looked for -----------------------------------------------------------------------------------
+# --- duration of the search -------------------------------------------------------------------------------------
 
 
 def work_of_plans(source: Any, X: Any, **options: Any) -> tuple[int, float, float]:
-    """Number of plans tried, seconds of a core by counts of multiply-adds, and those of plans that were not taken."""
+    """Return the number of plans tried, core seconds by multiply-add counts, and seconds spent on rejected plans."""
     compilation = approxsvm.compile(source, X, **options).compilation
     assert compilation is not None
     plans = [plan for plan in compilation.plans[0] if plan.share_of_exact != 1.0]
@@ -517,7 +518,7 @@ def test_a_longer_search_needs_more_rows_to_pay(steep: tuple[SVC, Any]) -> None:
     numbers, totals, _ = zip(*searches, strict=True)
     assert numbers[0] == 0 < numbers[1] < numbers[2]
     assert totals[0] == 0.0 < totals[1] < totals[2]
-    assert searches[2] == work_of_plans(*steep)  # a million rows is the default
+    assert searches[2] == work_of_plans(*steep)  # the default is a million rows
 
 
 def test_a_plan_that_few_rows_cannot_pay_for_is_not_looked_for(steep: tuple[SVC, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The race of `measure=True`: a stopwatch that is passed in decides here, never the time."""
+"""The race of `measure=True`: here, a stopwatch passed in decides, and never real time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLASSES = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-1.0, 0.0, 1.0])
 IN_FEW = np.hstack([4.0 * X[:400], 0.01 * RNG.normal(size=(400, 90))])
 
 BINARY = SVC(gamma=0.1).fit(X, Y)
-# Source, rows, options, and whose artifact is to win: the largest or the smallest, which is the exact engine's.
+# Source, rows, options, and the artifact that should win: the largest, or the smallest (the exact engine's).
 SOURCES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "binary": (make_pipeline(StandardScaler(), SVC(gamma=0.1)).fit(X, Y), X, {}, "largest"),
     "one row": (BINARY, X, {"rows_per_call": 1}, "largest"),
@@ -54,7 +54,7 @@ TARGETS = MultiOutputRegressor(SVR(gamma=0.03, epsilon=0.01)).fit(X, np.sin(X[:,
 
 
 def compiled(source: Any, rows: Any, stopwatch: Stopwatch | None, **options: Any) -> Any:
-    """Compile with a race by this stopwatch."""
+    """Compile with a race timed by this stopwatch."""
     others = {name: options.pop(name) for name in ("mode", "tolerance") if name in options}
     request = Request(
         others.get("mode", "certified"),
@@ -68,7 +68,7 @@ def compiled(source: Any, rows: Any, stopwatch: Stopwatch | None, **options: Any
 
 
 class Clock:
-    """A stopwatch by which the artifacts of a plan take 1 s, and all others 2 s; it notes who ran."""
+    """A stopwatch by which favored artifacts take 1 s and all others 2 s; it records which ran."""
 
     def __init__(self, favourite: Callable[[Artifact], bool]) -> None:
         self.favourite, self.ran = favourite, list[Artifact]()
@@ -117,7 +117,7 @@ def test_members_are_merged_by_the_times_of_their_races(is_exact_faster: bool) -
 
 def test_ties_go_to_the_smaller_artifact_and_slow_plans_leave() -> None:
     def winner(seconds: list[float], alone: list[float], rows_per_call: int | None = None) -> tuple[str, list[int]]:
-        """The plan that wins with these seconds of the plans, and how often each is timed in large calls."""
+        """Return the plan that wins with these times, and how often each plan is timed in large calls."""
         n_runs = [0] * 3
 
         def stopwatch(artifact: Artifact, answer: Any) -> float:
@@ -157,7 +157,7 @@ def test_ties_go_to_the_smaller_artifact_and_slow_plans_leave() -> None:
     ],
 )
 def test_finalists(shares: Any, alone: Any, seconds: list[float], rows_per_call: Any, expected: set[int]) -> None:
-    """The first plan is the planner's choice, and the last one the exact engine."""
+    """The first plan is the planner's choice, and the last is the exact engine."""
     n = len(shares)
     rivals = [
         Rival(TriedPlan("", shares[k], share_alone=alone[k]), pytest.fail, seconds[k], k in (0, n - 1))

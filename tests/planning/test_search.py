@@ -1,4 +1,4 @@
-"""The search for a plan: for any model, rows and options it ends with a plan, and explains those that it tried."""
+"""The search for a plan: for any model, rows and options, it ends with a plan, and explains those that it tried."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORCED = {"degree", "n_centers", "max_bytes", "rows_per_call"}
 
 @st.composite
 def sources(draw: st.DrawFn) -> tuple[str, Any, Any]:
-    """A fitted source, possibly behind a scaler, and rows like those it was trained on."""
+    """Draw a fitted source, possibly after a scaler, and rows like its training rows."""
     name, n_classes = draw(st.sampled_from(sorted(SOURCES))), draw(st.integers(2, 12))
     n_features, per_class = draw(st.integers(1, 24)), draw(st.sampled_from([3, 8, 30, 100]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -64,7 +64,7 @@ def sources(draw: st.DrawFn) -> tuple[str, Any, Any]:
     source = source if before is None else make_pipeline(before(), source)
     try:
         return name, source.fit(X, target), X
-    except ValueError:  # of NuSVC and LIBSVM's own solver
+    except ValueError:  # from NuSVC and LIBSVM's solver
         reject()
 
 
@@ -91,7 +91,7 @@ OPTIONS = st.fixed_dictionaries(
 def judge(source: Any, X: Any, options: dict[str, Any]) -> None:
     try:
         fast = approxsvm.compile(source, X, **options)
-    except ApproxSVMError:  # options that do not fit the model or each other
+    except ApproxSVMError:  # options incompatible with the model or each other
         return
     may_choose = options.get("mode", "certified") == "certified" and options.keys().isdisjoint(FORCED)
     may_choose &= not options.get("measure", False)  # times decide then
@@ -110,4 +110,4 @@ def test_any_search_ends(case: tuple[str, Any, Any], with_rows: bool, options: d
     _, source, X = case
     judge(source, X, options)
     if not with_rows:
-        judge(source, None, options | {"measure": False})  # which needs rows
+        judge(source, None, options | {"measure": False})  # measuring needs rows

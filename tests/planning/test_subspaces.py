@@ -1,4 +1,4 @@
-"""Kernel sums in few coordinates: norms and bounds against float64, labels from every stage, the planner."""
+"""Kernel sums in few coordinates: norms and bounds compared with float64, labels from every stage, and the planner."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ SUBSPACE = STAGES.index("subspace")
 
 
 def sums(model: KernelModel, rows: Rows) -> Rows:
-    """Decision values by the definition, distances from differences."""
+    """Return decision values by the definition, with distances from differences."""
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
     return kernel @ coefficients + model.intercept
 
 
 def settled(artifact: Artifact, rows: Any) -> tuple[Rows, Rows, npt.NDArray[np.uint8]]:
-    """Values, bounds and stages of the cheapest stage that settles each row's label."""
+    """Return values, bounds and stages from the cheapest stage that settles each row's label."""
     values, bounds, stages = Evaluator(artifact).evaluate(rows, VALUES | BOUNDS | STAGE_NUMBERS, values="settled")
     return values.ravel(), bounds.ravel(), stages
 
 
 def settled_alone(artifact: Artifact, rows: Rows) -> tuple[Rows, Rows, npt.NDArray[np.uint8]]:
-    """The same in calls of one row."""
+    """Return the same from calls with one row each."""
     evaluator = Evaluator(artifact)
     found = [
         evaluator.evaluate(rows[i : i + 1], VALUES | BOUNDS | STAGE_NUMBERS, values="settled") for i in range(len(rows))
@@ -54,7 +54,7 @@ def settled_alone(artifact: Artifact, rows: Rows) -> tuple[Rows, Rows, npt.NDArr
 
 
 def rows_about(model: KernelModel, X: Rows, seed: int) -> Rows:
-    """Data and noise, support vectors, far rows, rows off in one feature, and pairs at either side of the boundary."""
+    """Return noisy data, support vectors, far rows, rows off in one feature, and pairs straddling the boundary."""
     rng = np.random.default_rng(seed)
     vectors = np.asarray(model.support_vectors)[:100]
     low, high = X[rng.permutation(len(X))[:100]], X[rng.permutation(len(X))[:100]]
@@ -83,7 +83,7 @@ def regression(seed: int = 0) -> tuple[KernelModel, Rows]:
 
 
 def outliers() -> tuple[KernelModel, Rows]:
-    """Support vectors hundreds of kernel widths off in features that hardly any has."""
+    """Return a model with support vectors hundreds of kernel widths off in rare features, and rows."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(500, 40))
     rare = rng.random(X.shape) < 0.01
@@ -158,7 +158,7 @@ def test_no_value_errs_by_more_than_its_bound(name: str, degree: int) -> None:
             assert (np.abs(values - exact) <= bounds + slack).all()
             if model.task != "regression":
                 np.testing.assert_array_equal(np.sign(values)[clear], np.sign(exact)[clear])
-            # One row or a block: as many are settled, but for those whose bound lies at the edge.
+            # Single rows and blocks settle equally many, except rows with borderline bounds.
             assert abs((stages == SUBSPACE).mean() - (in_blocks[2] == SUBSPACE).mean()) < 0.01
     _, bounds, stages = in_blocks
     if name not in ("outliers", "narrow kernel"):
@@ -187,7 +187,7 @@ def test_the_bound_is_that_of_the_derivation() -> None:
 
 @pytest.mark.parametrize("sq_distance", [600.0, 704.0, 709.7, 800.0])
 def test_many_small_support_vectors_far_off_the_subspace(sq_distance: float) -> None:
-    """Products of what fades like exp(-350) and grows like exp(700) are of size one."""
+    """Products of factors that decay like exp(-350) and grow like exp(700) are of order one."""
     n, a = 2990, 1.3 * 2.0**-26
     far = np.tile([[0.0, math.sqrt(sq_distance)]], (n, 1))
     far[1::2] *= -1.0

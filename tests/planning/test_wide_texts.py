@@ -1,4 +1,4 @@
-"""Sparse models of very many features: memory follows the non-zeros, not the number of features."""
+"""Sparse models with very many features: memory depends on the nonzeros, not on the number of features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMPILED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def rows(n: int, n_features: int, seed: int) -> csr_array:
-    """Rows like those of TfidfVectorizer: few words each, some of them frequent, of norm 1."""
+    """Return rows like TfidfVectorizer's: of norm 1, with few words each, some of them frequent."""
     rng = np.random.default_rng(seed)
     columns = (n_features ** rng.random((n, N_NONZEROS))).astype(int) - 1
     values = rng.uniform(0.5, 2.0, columns.shape)
@@ -45,7 +45,7 @@ def model(n_sv: int, n_features: int, task: Any = "classification", **kernel: An
 
 
 def _peak() -> int:
-    """Most resident memory of this process so far, in MiB; ru_maxrss would include its parent's."""
+    """Return this process's peak resident memory so far, in MiB; ru_maxrss would include its parent's."""
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) >> 10
 
 
@@ -73,7 +73,7 @@ def _compile(name: str, folder: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory_follows_the_nonzeros(tmp_path: Path) -> None:
-    """All in one process, whose most memory only grows."""
+    """All models run in one process, whose peak memory only grows."""
     done = run([sys.executable, __file__, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     grown = dict(line.split(": ") for line in done.stdout.splitlines())

@@ -1,4 +1,4 @@
-"""The pairs of a guessed winner: for any guess, labels equal the exact model's."""
+"""Evaluating the pairs of a guessed winner first: for any guess, labels equal the exact model's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.float64]
 
 
 def trained(n_classes: int, n_features: int, seed: int, **options: Any) -> tuple[KernelModel, Rows]:
-    """A model of overlapping classes, blobs or shells about the origin, and rows about where its own are."""
+    """Return a model of overlapping classes (blobs, or shells around the origin), and rows from the same region."""
     if options.pop("shells", False):
         X, y = make_gaussian_quantiles(
             n_samples=150 * n_classes, n_features=n_features, n_classes=n_classes, random_state=seed
@@ -36,19 +36,19 @@ def trained(n_classes: int, n_features: int, seed: int, **options: Any) -> tuple
 
 
 def exact_values(model: KernelModel, rows: Rows) -> Rows:
-    """By the definition in float64, distances from differences."""
+    """Return decision values by the definition in float64, with distances from differences."""
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
     return kernel @ coefficients + model.intercept
 
 
 def exact_labels(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
-    """By LIBSVM's votes on values in float64; rows with a value near 0 are not to be had from `rows_to_judge`."""
+    """Return labels by LIBSVM's votes on float64 values; `rows_to_judge` returns no rows with values near 0."""
     return class_numbers.winner(exact_values(model, rows))
 
 
 def rows_to_judge(model: KernelModel, X: Rows, seed: int) -> Rows:
-    """Rows of the data, others about them, and pairs of rows at either side of a decision boundary, 1e-9 A1 apart."""
+    """Return data rows, rows near them, and pairs of rows on both sides of a decision boundary, 1e-9 A1 apart."""
     rng = np.random.default_rng(seed)
     low, high = X[rng.permutation(len(X))[:60]], X[rng.permutation(len(X))[:60]]
     labels = exact_labels(model, low)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, such as tensors: answered like NumPy's, or refused by name, with dispatch on or off."""
+"""Other libraries' arrays, such as tensors: answered like NumPy arrays, or refused by name, with dispatch on or off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAST = approxsvm.compile(SOURCE, X)
 
 
 class Tensor:
-    """A tensor as NumPy sees it: `values`, or an error where these lie in the memory of a GPU."""
+    """A tensor as NumPy sees it: `values`, or an error if they are in GPU memory."""
 
     def __init__(self, values: Any, *, on_gpu: bool = False) -> None:
         self.values = values

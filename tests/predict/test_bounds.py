@@ -1,4 +1,4 @@
-"""Values of random models within their bounds: every kind of function, at rows of every size and form."""
+"""Values of random models are within their bounds: every kind of function, at rows of every size and form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EACH = Outputs(label_rule="scores", decision_shape="each")
 
 
 def machine(rng: Any, n: int = 4, **kernel: Any) -> KernelModel:
-    """A function for each of n classes, of sizes up to 2^20 apart, alike in half of their terms."""
+    """Return a model with one function per class, up to a factor of 2^40 apart; half of the terms are equal."""
     coef = rng.normal(size=(n, 24)) * 2.0 ** rng.integers(-20, 21, (n, 1))
     coef[:, ::2] = coef[:1, ::2]
     arguments = {"gamma": float(2.0 ** rng.integers(-4, 4)), "dual_coef": coef, "intercept": rng.normal(size=n)}
@@ -48,7 +48,7 @@ def cosines(rng: Any, n_functions: int, task: Any, gamma: float = 1.0, scale: fl
 
 
 def words(rng: Any, n_classes: int = 2, **kernel: Any) -> KernelModel:
-    """Support vectors with so few of many features that the engine stores them by columns, some of them frequent."""
+    """Return a model with support vectors so sparse that they are stored by columns, some of which are frequent."""
     vectors = rng.normal(size=(90, 400)) * (rng.random((90, 400)) < np.repeat([0.3, 0.005], [4, 396]))
     n_pairs = n_classes * (n_classes - 1) // 2
     return KernelModel(
@@ -104,7 +104,7 @@ def test_values_are_within_their_bounds(name: str, target: str) -> None:
             for values in ("promised", "settled", "exact"):
                 found, bounds = fast._evaluator.evaluate(part, VALUES | BOUNDS, values)
                 assert oracle.holds(model, meant, found, bounds).all()
-        assert np.median(bounds) <= 1e-6 * (size + np.median(np.abs(exact)))  # and says something
+        assert np.median(bounds) <= 1e-6 * (size + np.median(np.abs(exact)))  # bounds are useful
         if model.outputs is EACH:
             assert (fast.predict(rows) == model.labels[exact.argmax(axis=1)]).all()
 

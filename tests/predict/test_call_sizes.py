@@ -1,6 +1,6 @@
-"""Small calls after a map: memory suffices for one row at a time, and the map's memory follows it directly.
+"""Small calls after an input map: memory suffices for one row at a time, and the map's memory follows directly.
 
-The zoo uses calls of every size for every source.
+The zoo tests calls of every size for every source.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ import approxsvm
 from approxsvm import _native
 from approxsvm.runtime.evaluator import LABELS
 
-SIZES = (*range(1, 10), 12, 15, 16, 17, 19, 24, 31, 33, 49, 51)  # around the sizes of blocks, and what they leave over
+SIZES = (*range(1, 10), 12, 15, 16, 17, 19, 24, 31, 33, 49, 51)  # around block sizes, and their remainders
 
 
 def rows_at_the_boundary(source, X):
-    """Rows, every third of which is where the label changes."""
+    """Return rows, every third of which is where the label changes."""
     random = np.random.default_rng(1)
     rows = 1000.0 * random.normal(size=(204, X.shape[1]))
     first, second = rows[::3].copy(), random.permutation(rows[1::3])
@@ -46,7 +46,7 @@ def test_rows_behind_a_map(n_classes, degree, n_centers, target):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sparse_row_waits_while_a_dense_one_is_speculated(seed):
-    """A sparse row that the engine takes first must not overwrite what expansions decided about a dense one."""
+    """A sparse row that the engine evaluates first must not overwrite an expansion's decision for a dense one."""
     random = np.random.default_rng(seed)
     rows = random.normal(size=(640, 20))
     rows[::2] *= random.random((320, 20)) < 0.15

@@ -1,4 +1,4 @@
-"""Sums that cancel to a part in 10^7: float32 alone gets many labels wrong, so each stage needs its whole bound."""
+"""Sums that cancel to one part in 10^7: float32 alone gets many labels wrong, so each stage needs its full bound."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = 4e-8
 
 
 def cancelling(positions: Rows, n_labels: int, gamma: float, moved: float = TINY, *, each: bool = False) -> KernelModel:
-    """All classes have nearly the same support vectors with nearly the same weights; `each`: a function for each."""
+    """Return a model whose classes have nearly equal support vectors and weights; `each`: one function per class."""
     rng = np.random.default_rng(len(positions) + n_labels)
     n = len(positions)
     weights = rng.uniform(0.5, 1.0, n)
@@ -44,7 +44,7 @@ def cancelling(positions: Rows, n_labels: int, gamma: float, moved: float = TINY
 
 
 def expected(model: KernelModel, rows: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Labels by sums in float64, and where these are certain."""
+    """Return labels from float64 sums, and a mask of those that are certain."""
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
     values = kernel @ np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     if model.outputs.decision_shape == "each":
@@ -56,7 +56,7 @@ def expected(model: KernelModel, rows: Rows) -> tuple[npt.NDArray[np.intp], npt.
 
 
 def calls(fast: Any, rows: Rows) -> Iterator[tuple[str, Any]]:
-    """Labels of rows in every layout, and in calls of few rows and of one."""
+    """Yield labels of rows in every layout, from calls with many rows, few rows or one."""
     yield "dense", fast.predict(rows)
     yield "sparse", fast.predict(csr_array(rows))
     yield "one by one", np.array([fast.predict_one(row) for row in rows])
@@ -67,7 +67,7 @@ def calls(fast: Any, rows: Rows) -> Iterator[tuple[str, Any]]:
 
 RNG = np.random.default_rng(3)
 DENSE = RNG.normal(size=(60, 12))
-PLANE = np.pad(RNG.normal(size=(60, 4)), ((0, 0), (0, 16)))  # in four coordinates of 20
+PLANE = np.pad(RNG.normal(size=(60, 4)), ((0, 0), (0, 16)))  # in four of 20 coordinates
 BITS = RNG.integers(0, 2, (120, 30)).astype(np.float64)
 WORDS = RNG.normal(size=(90, 400)) * (RNG.random((90, 400)) < 0.01)
 CASES: dict[str, tuple[KernelModel, Rows]] = {
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[KernelModel, Rows]] = {
 
 
 def rows_about(vectors: Rows) -> Rows:
-    """Means of two support vectors each; of bits, one or the other for each feature."""
+    """Return midpoints of two support vectors, or for bits, rows with each feature from either vector."""
     rng = np.random.default_rng(9)
     first, second = (vectors[rng.integers(len(vectors), size=150)] for _ in range(2))
     if set(np.unique(vectors)) == {0.0, 1.0}:
@@ -116,7 +116,7 @@ def test_labels_after_expansions(target: str, name: str) -> None:
 
 @pytest.mark.parametrize("n_labels", [2, 4])
 def test_labels_in_few_coordinates(target: str, n_labels: int) -> None:
-    """Rows on the plane of all support vectors, where only rounding separates the sums from the model's."""
+    """On the support vectors' common plane, only rounding separates these sums from the model's."""
     model = cancelling(PLANE, n_labels, 0.1)
     rows = rows_about(PLANE)
     labels, clear = expected(model, rows)

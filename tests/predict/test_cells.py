@@ -1,4 +1,4 @@
-"""Values among numbers that are neither numbers nor NaN: as the source takes them, or an error."""
+"""Values that are neither numbers nor NaN, among numbers: they are read as by the source, or rejected."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -32,7 +32,7 @@ TARGET = NUMBERS[:, 0] + np.random.default_rng(1).standard_normal(60)
 
 
 def _with(*missing: Any) -> Any:
-    """Return training rows in which these values are missing ones of column 0; floats if they are NaN alone."""
+    """Return training rows in which these values are missing ones in column 0, as floats if all are NaN."""
     rows = NUMBERS.astype(object if any(type(value) is not float for value in missing) else float)
     for k, value in enumerate(missing):
         rows[k::7, 0] = value
@@ -92,7 +92,7 @@ def _alone(predict_one: Callable[[Any], Any], rows: Any) -> list[Any]:
 
 
 def _check(source: Any, as_arrays: bool) -> int:
-    """Compare all cells in all containers; return how many containers with a value that is not a number pass."""
+    """Compare all cells in all containers; return the number of containers whose non-numeric value is accepted."""
     fast = approxsvm.compile(source)
     predictor, n_taken = approxsvm.Predictor(fast.artifact), 0
     for cell in CELLS:
@@ -100,9 +100,9 @@ def _check(source: Any, as_arrays: bool) -> int:
             if not (as_arrays or hasattr(rows, "columns")):
                 continue
             expected = _answers(source.predict, rows)
-            # scikit-learn fails for typed columns if it was fitted on objects.
+            # scikit-learn fails for typed columns if fitted on objects.
             fails = isinstance(expected, TypeError) and ("isnan" in str(expected) or "ambiguous" in str(expected))
-            again = [fast.predict] if hasattr(rows, "columns") else []  # of a frame that is known now
+            again = [fast.predict] if hasattr(rows, "columns") else []  # the frame is known now
             for predict in (fast.predict, *again, predictor.predict, partial(_alone, fast.predict_one)):
                 found = _answers(predict, rows)
                 if isinstance(found, Exception):
@@ -118,7 +118,7 @@ def _check(source: Any, as_arrays: bool) -> int:
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("step", STEPS)
 def test_cells_are_taken_as_the_source_takes_them_or_rejected(step: str, rows: str) -> None:
-    """Every kind of value in every container, for models fitted on arrays and on frames."""
+    """Check every kind of value in every container, for models fitted on arrays and on frames."""
     for as_frame in (False, True):
         given = pd.DataFrame(ROWS[rows], columns=["a", "b"]) if as_frame else ROWS[rows]
         inner = STEPS[step]()
@@ -154,7 +154,7 @@ CATEGORIES: tuple[tuple[list[Any], str], ...] = (
 @pytest.mark.parametrize(("categories", "refused"), CATEGORIES, ids=repr)
 @pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder], ids=lambda kind: kind.__name__)
 def test_explicit_categories_that_are_not_numbers(encoder: Any, categories: list[Any], refused: str) -> None:
-    """They are known as the source knows them, or the model is rejected."""
+    """Such categories match the same values as in the source, or the model is rejected."""
     options = {
         OneHotEncoder: {"handle_unknown": "ignore"},
         OrdinalEncoder: {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -2},
@@ -175,7 +175,7 @@ def test_explicit_categories_that_are_not_numbers(encoder: Any, categories: list
 
 @pytest.mark.parametrize("members", [BaggingRegressor, VotingRegressor, StackingRegressor], ids=lambda k: k.__name__)
 def test_members_of_ensembles_tell_none_from_nan(members: Any) -> None:
-    """The effect of the members' encoders is known to the ensemble."""
+    """The ensemble takes into account the members' encoders."""
     member = make_pipeline(_ignoring(), SVR(gamma=0.5, C=10))
     given = member if members is BaggingRegressor else [("a", member), ("b", SVR())]
     if members is not BaggingRegressor:
@@ -185,7 +185,7 @@ def test_members_of_ensembles_tell_none_from_nan(members: Any) -> None:
 
 
 def test_the_message_names_the_value_and_the_missing_one() -> None:
-    """An error for None says where it is and what the source takes."""
+    """An error for None states its position and the accepted values."""
     fast = approxsvm.compile(make_pipeline(_frequent(), SVR()).fit(ROWS["nan"], TARGET))
     for rows in ([[1.0, 2.0], [None, 0.0]], np.array([[1.0, 2.0], [None, 0.0]], object)):
         with pytest.raises(InputError, match="row 1: a number or NaN is needed in column 0, got None, which"):

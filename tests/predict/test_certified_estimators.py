@@ -1,4 +1,4 @@
-"""Certified estimators: bounds, certified rows, rows per stage, verification."""
+"""Certified estimators: bounds, certified rows, rows per stage, and verification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 
 def compile_with_expansion(model, mode="certified", **options):
-    """An expansion, whether it pays or not: models of tests are small."""
+    """Compile with an expansion, even if it is not worthwhile: test models are small."""
     forced = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
     return approxsvm.compile(model, mode=mode, **(forced | options))
 
@@ -30,7 +30,7 @@ def svc():
 
 
 def test_rows_per_stage_count_every_row_once(svc):
-    """Neither rows of calls that are refused, nor those of calls that are repeated."""
+    """Rows in refused or repeated calls are not counted."""
     model, X, _ = svc
     fast = compile_with_expansion(model)
     assert sum(fast.rows_per_stage.values()) == 0
@@ -49,7 +49,7 @@ def test_rows_per_stage_count_every_row_once(svc):
 
 
 def test_tolerances(svc):
-    """Bounds keep to them; that of a regression is a thousandth of its range by default."""
+    """Bounds are within the tolerance; by default, a regression's tolerance is a thousandth of its range."""
     model, X, _ = svc
     svr = SVR(gamma=0.05, C=3.0).fit(X[:150], X[:150, 0] * X[:150, 1])
     for source in (svr, model):
@@ -100,7 +100,7 @@ def test_verify_refuses_what_cannot_be_compared(svc):
 
 @pytest.fixture(scope="module")
 def many_rows():
-    """A small model that was changed after compiling, more rows than one chunk, and the faults."""
+    """Return a small model, a compiled model that differs from it, rows for several chunks, and exact values."""
     model = random_model(0, n_sv=6, n_features=3)
     X = np.random.default_rng(1).normal(size=(40_000, 3))
     model = replace(model, intercept=model.intercept - np.median(definition_of(model).values(X)))

@@ -1,4 +1,4 @@
-"""Certified radii: attacked along gradients and at random, and a case that attains the bound."""
+"""Certified radii: attacks along gradients and in random directions, and a case that attains the bound."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unit(directions):
 
 
 def gradients(model, rows):
-    """Of all decision functions, by differences: shape (n_decisions, n_rows, n_features)."""
+    """Return finite-difference gradients of all decision functions, of shape (n_decisions, n_rows, n_features)."""
     steps = np.eye(4) * SCALES * 1e-5
     slopes = [exact_decision_values(model, rows + h) - exact_decision_values(model, rows - h) for h in steps]
     return np.moveaxis(np.stack(slopes, axis=2) / np.diag(steps), 1, 0)
@@ -67,7 +67,7 @@ def test_no_row_within_the_radius_has_another_label(name, mode):
     for k in range(model.n_decisions):
         for sign in (-1.0, 1.0):
             moved = rows.copy()
-            for _ in range(5):  # uphill, and back into the ball
+            for _ in range(5):  # a step uphill, and back into the ball
                 moved += sign * 0.5 * radius * unit(gradients(model, moved)[k])
                 away = moved - rows
                 moved = rows + away * np.minimum(1.0, 0.999999 * radius / np.linalg.norm(away, axis=1, keepdims=True))
@@ -76,7 +76,7 @@ def test_no_row_within_the_radius_has_another_label(name, mode):
 
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 300.0])
 def test_the_bound_is_attained(gamma):
-    """Half-way between two vectors of opposite sign, where both Gaussians are steepest."""
+    """The bound is attained halfway between two vectors of opposite sign, where both Gaussians are steepest."""
     vectors = np.array([[-1.0, 0.0], [1.0, 0.0]]) / np.sqrt(2.0 * gamma)
     margin = 1e-4
     model = approxsvm.KernelModel(
@@ -117,14 +117,14 @@ def test_scales_whose_products_are_no_numbers_prove_nothing():
 
 
 def test_nothing_to_fear():
-    """Where no row at all has another label, the radius is infinite; where the row itself is on the boundary, 0."""
+    """The radius is infinite if no row has another label, and 0 if the row is on the boundary."""
     one = {"support_vectors": np.ones((1, 2)), "dual_coef": [1.0], "gamma": 1.0, "labels": np.array([1, 0])}
     fast = approxsvm.compile(approxsvm.KernelModel("classification", intercept=2.0, **one), mode="exact")
     assert fast.certified_radius(np.zeros((2, 2))).tolist() == [np.inf, np.inf]
     intercept = -float(np.exp(-2.0))
     fast = approxsvm.compile(approxsvm.KernelModel("classification", intercept=intercept, **one), mode="exact")
     assert fast.certified_radius(np.zeros((1, 2))).tolist() == [0.0]
-    far = fast.certified_radius(np.full((1, 2), 30.0))  # its own Gaussian is 0: only by coming near can it grow
+    far = fast.certified_radius(np.full((1, 2), 30.0))  # its Gaussian is 0, and grows only nearer to the vector
     assert 0.0 < far[0] < 30.0 * np.sqrt(2.0)
 
 

@@ -1,4 +1,4 @@
-"""Outputs from decision values, by the core's functions; test_outputs.py compares them with the oracle."""
+"""Outputs computed from decision values by the core; test_outputs.py compares them with the oracle."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_votes_count_as_libsvm_counts_them(n_classes):
 def test_zero_votes_for_the_second_class_and_ties_for_the_first():
     for row, winner in ([0.0], 1), ([-0.0], 1), ([1.0, -1.0, 1.0], 0):  # one vote each
         assert CORE.predicted_class(Outputs(), np.array([row])) == winner
-    values = np.array([[-1.0, 0.0, 0.0, 2.0, 3.0, 0.0]])  # class 1 of 4 beats 0, 2 and 3, and needs no other
+    values = np.array([[-1.0, 0.0, 0.0, 2.0, 3.0, 0.0]])  # class 1 of 4 beats 0, 2 and 3, so other pairs do not matter
     bounds = np.array([[0.1, np.inf, np.inf, 0.1, 0.1, np.inf]])
     winners, certified = CORE.certified_class(Outputs(), values, bounds)
     assert (winners.tolist(), certified.tolist()) == ([1], [True])
@@ -134,7 +134,7 @@ def test_density_marks_are_libsvms():
     found = CORE.probabilities(DensityMarks(marks), np.array(values))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-16)
     assert len(np.unique(found)) > 3
-    # LIBSVM gives 0 to a value that equals the last mark: it is neither above it nor below any.
+    # LIBSVM returns 0 for a value equal to the last mark, which is neither above it nor below any.
     edges = CORE.probabilities(DensityMarks(marks), marks[:, np.newaxis])[:, 0]
     np.testing.assert_allclose(edges, [*np.arange(1, 10) / 10, 0.0])
 

@@ -1,4 +1,4 @@
-"""Estimators that train another one and compile it: scikit-learn's checks, its tools around them, and their sources."""
+"""Estimators that train another one and compile it: scikit-learn's tools around them, and their sources."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# Each tool around an estimator: once around the plain one, once around the compiling one.
+# Each tool wraps the plain estimator once, and the compiling one once.
 AROUND = {
     "alone": lambda e: e,
     "pipeline": lambda e: make_pipeline(StandardScaler(), e),
@@ -70,7 +70,7 @@ AROUND = {
 
 @pytest.mark.parametrize("name", AROUND)
 def test_tools_around_it_predict_the_same_and_compile(name):
-    """The labels are the plain estimator's, and `compile` finds the trained estimators inside."""
+    """Labels are the plain estimator's, and `compile` finds the trained estimators inside."""
     plain = AROUND[name](SVC()).fit(X, Y)
     fast = AROUND[name](CompiledClassifier(SVC())).fit(X, Y)
     assert (fast.predict(X) == plain.predict(X)).all()
@@ -111,11 +111,11 @@ def test_regressions_keep_the_tolerance(inner):
     assert np.abs(fast.predict(X) - clone(inner).fit(X, TARGET).predict(X)).max() <= 1e-4
     votes = VotingRegressor([("a", CompiledRegressor(inner, tolerance=0.5)), ("b", SVR())]).fit(X, TARGET)
     exact = VotingRegressor([("a", inner), ("b", SVR())]).fit(X, TARGET).predict(X)
-    assert np.abs(approxsvm.compile(votes, mode="exact").predict(X) - exact).max() < 1e-9  # of the trained estimators
+    assert np.abs(approxsvm.compile(votes, mode="exact").predict(X) - exact).max() < 1e-9  # from the trained estimators
 
 
 def test_the_source_judges_a_compiling_regression():
-    """`verify` compares with the trained estimator, not with the compiled one, whose values are within a tolerance."""
+    """`verify` compares with the trained estimator, not the compiled one, whose values are only within a tolerance."""
     search = GridSearchCV(CompiledRegressor(SVR(), tolerance=0.5, mode="certified"), {"estimator__C": [1.0]}).fit(
         X, TARGET
     )
@@ -179,7 +179,7 @@ def test_documents():
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_metadata_routing(wanted):
-    """The request of the estimator inside decides, and a search passes weights through."""
+    """The inner estimator's request decides, and a search passes weights through."""
     with sklearn.config_context(enable_metadata_routing=True):
         inner = SVC().set_fit_request(sample_weight=wanted)
         compiling = CompiledClassifier(inner).set_score_request(sample_weight=False)
@@ -221,6 +221,6 @@ def test_what_cannot_be_done_says_so():
     ],
 )
 def test_compiled_models_are_not_compiled_again(around):
-    """Their `fit` ignores weights, like FrozenEstimator; `compile` of an ensemble around them asks for the source."""
+    """The `fit` method ignores weights, as in FrozenEstimator; `compile` of a wrapper asks for the source."""
     with pytest.raises(UnsupportedModelError, match=r"is already compiled.*around the source"):
         approxsvm.compile(around(approxsvm.compile(SVC().fit(X, Y), mode="exact")))

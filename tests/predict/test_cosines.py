@@ -36,7 +36,7 @@ def fitted(X, y, linear, *scalers, **options):
 
 
 def noise_of(pipeline, X):
-    """What scikit-learn's own float64 may lose."""
+    """Bound the rounding of scikit-learn's own float64 computation."""
     model = read_any(pipeline)
     mapped = X if model.input_map is None else model.input_map.apply(X)
     reach = model.slope * np.linalg.norm(mapped, axis=1) + model.scale
@@ -77,7 +77,7 @@ def test_rows_that_break_a_tolerance_are_refused(rows):
     far = X.copy()
     far[7] *= 1e16
     assert (np.abs(fast.predict(X) - fitted(X, X[:, 0], Ridge()).predict(X)) <= 1.1e-6).all()
-    assert np.isfinite(fast.predict(far)).all()  # the definition, in twice the precision
+    assert np.isfinite(fast.predict(far)).all()  # the definition, in double-double arithmetic
     far[7] *= 1e30
     with pytest.raises(InputError, match="row 7"):
         fast.predict(far)
@@ -128,7 +128,7 @@ def random_model(rng, d, n, gamma, scale=1.0):
 
 
 def test_float32_bounds_hold_and_are_not_far_too_large(target):
-    """Where the range reduction works in float32, and where it does not any more."""
+    """Rows are in the range where float32 range reduction works, and beyond it."""
     rng = np.random.default_rng(1)
     model = random_model(rng, 10, 64, 0.05)
     fast = approxsvm.compile(model, tolerance=model.scale)
@@ -155,7 +155,7 @@ def test_skewed_chi2_features_are_explained(rows):
 
 
 def model_of_classes(rng, n_classes):
-    """A function for each class."""
+    """Return a model with one function per class."""
     coef = rng.normal(size=(n_classes, 37)) * 2.0 ** rng.integers(-3, 4, (n_classes, 1))
     labels, nothing = rng.permutation(n_classes), np.zeros(n_classes)
     return CosineModel(
@@ -171,7 +171,7 @@ def model_of_classes(rng, n_classes):
 
 
 def test_the_first_of_equal_values_wins(target):
-    """Functions that are the same, or differ by less than any bound: no bound says which, and the first has it."""
+    """If functions are equal, or differ by less than any bound, no bound decides, and the first class wins."""
     rng = np.random.default_rng(0)
     model = model_of_classes(rng, 4)
     coef, intercept = model.coef.copy(), model.intercept.copy()
@@ -185,7 +185,7 @@ def test_the_first_of_equal_values_wins(target):
     assert fast.rows_per_stage["definition"] > 0
     intercept[2] = np.nextafter(100.0, 200.0)
     closer = replace(tied, intercept=intercept)
-    assert (approxsvm.compile(closer).predict(rows) == closer.labels[2]).mean() > 0.9  # what rounding does to the sum
+    assert (approxsvm.compile(closer).predict(rows) == closer.labels[2]).mean() > 0.9  # after rounding of the sum
     intercept[2] = 100.0 + 1e-11
     assert (approxsvm.compile(replace(tied, intercept=intercept)).predict(rows) == tied.labels[2]).all()
 

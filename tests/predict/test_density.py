@@ -1,4 +1,4 @@
-"""Kernel densities: logarithms within their bounds of the density in 60 digits, wherever the row is."""
+"""Kernel densities: logarithms are within their bounds of the 60-digit values, for rows anywhere."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_no_bound_is_broken(bandwidth, weights):
     rows = np.concatenate([Z[:4], Z[:4] + 0.5, 10.0 * Z[:2], 1e3 * Z[:2], 1e7 * Z[:1], 0.0 * Z[:1]])
     logs, bounds = assert_bounded(fast, np.ones(len(Z)) if weights is None else weights, bandwidth, rows)
     assert (bounds <= 1e-7 * np.maximum(1.0, np.abs(logs))).all()
-    if weights is None:  # scikit-learn's tree takes logarithms of weights of 0, and stops early in the tails
+    if weights is None:  # scikit-learn's tree computes logarithms of zero weights, and stops early in the tails
         np.testing.assert_allclose(logs[:4], source.score_samples(rows[:4]), rtol=1e-7, atol=1e-7)
         assert fast.score(rows[:4]) == pytest.approx(source.score(rows[:4]), rel=1e-7)
 
@@ -69,7 +69,7 @@ def test_rounding_of_the_source_in_float32_is_inside_the_bound():
     rows = np.concatenate([Z, 1.3 * Z + 0.1, 30.0 * Z[:4]]).astype(np.float32)
     logs, bounds = fast.score_samples(rows, return_bound=True)
     off = np.abs(logs - source.score_samples(rows))
-    assert off.max() > 1e-9  # far above what float64 rounds
+    assert off.max() > 1e-9  # far above float64 rounding
     assert (off <= bounds + 1e-12 * np.abs(logs)).all()
     assert (bounds[: len(Z)] < 0.1).all()
 

@@ -1,4 +1,4 @@
-"""Rows of dtypes in which a source computes other numbers are refused; messages name dtype, step and remedy."""
+"""Rows are refused if the source computes differently in their dtype; messages name dtype, step and remedy."""
 
 import warnings
 from collections.abc import Callable
@@ -50,7 +50,7 @@ from approxsvm.frontends.sklearn.known_types import KNOWN
 
 
 def rows_of(dtype: Any, n: int = 60) -> Any:
-    """Rows above 0, whole ones for integers, of the same scale in every dtype."""
+    """Return positive rows (integers for integer dtypes) of the same scale in every dtype."""
     rows = np.random.default_rng(3).uniform(0.6, 9.4, (n, 3))
     return (rows if np.dtype(dtype).kind == "f" else rows.round()).astype(dtype)
 
@@ -62,7 +62,7 @@ LABELS = (np.abs(TRAIN - 5.0).sum(axis=1) + np.random.default_rng(0).normal(0, 1
 
 
 def compiled(*steps: Any, X: Any = TRAIN) -> Any:
-    """A compiled pipeline, whose last step is an SVC if it is not named."""
+    """Return a compiled pipeline, ending with an SVC by default."""
     machine = [] if hasattr(steps[-1], "predict") else [SVC()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -98,7 +98,7 @@ def test_a_refusal_names_dtype_step_and_remedy_at_every_interface(tmp_path: Any)
 
 
 def test_float32_rows_of_parameters_of_float32() -> None:
-    """Also one by one, and of the other byte order."""
+    """Check batches, single rows, and the other byte order."""
     for steps in (
         (RBFSampler(gamma=0.1, random_state=0), LogisticRegression()),
         (Nystroem(n_components=20, random_state=0), LogisticRegression()),
@@ -115,7 +115,7 @@ def test_float32_rows_of_parameters_of_float32() -> None:
 
 
 def test_longdouble_that_float64_rounds_is_refused() -> None:
-    """Sparse rows and data frames of such numbers were answered, where a step of the source takes them as they are."""
+    """Sparse rows and data frames of such numbers were once answered, although the source uses them unrounded."""
     rows = rows_of(np.longdouble) / np.longdouble(3)
     if rows.dtype.itemsize > 8:
         fast = compiled(StandardScaler())
@@ -125,7 +125,7 @@ def test_longdouble_that_float64_rounds_is_refused() -> None:
 
 
 def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
-    """A ColumnTransformer takes each column in its own dtype, other steps all in a common one."""
+    """A ColumnTransformer reads each column in its own dtype; other steps convert all columns to a common one."""
     pa, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     columns = ColumnTransformer([("log", FunctionTransformer(np.log1p), ["a"]), ("keep", "passthrough", ["b", "c"])])
     source = make_pipeline(columns, SVC()).fit(FRAME, LABELS)
@@ -143,7 +143,7 @@ def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
     ):
         with pytest.raises(InputError, match="column 'a' is uint8"):
             ask(rows)
-    mixed = FRAME.astype({"a": np.float16})  # beside float64 that is float64
+    mixed = FRAME.astype({"a": np.float16})  # together with float64, it is converted to float64
     compiled(StandardScaler(), X=FRAME).predict(mixed)
     with pytest.raises(InputError, match="column 'a' is float16"):
         compiled(FunctionTransformer(np.log1p), X=FRAME).predict(mixed)
@@ -161,7 +161,7 @@ def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
 
 
 def encoded(small: Any, wide: Any) -> Any:
-    """Columns of a frame, of which the narrowest alone would be taken as float64."""
+    """Return a step that makes frame columns of two dtypes, the narrower of which would alone be read as float64."""
     columns = [("a", OrdinalEncoder(dtype=small), [0]), ("b", OrdinalEncoder(dtype=wide), [1])]
     return ColumnTransformer(columns).set_output(transform="pandas")
 
@@ -183,7 +183,7 @@ def encoded(small: Any, wide: Any) -> Any:
             ((encoded(*pair), MinMaxScaler()), r"MinMaxScaler\) would compute in float\d\d, which step 'b'")
             for pair in ((np.int8, np.float32), (np.int16, np.float16), (np.uint8, np.float32))
         ),
-        # Whether a sum equals one of the training rows depends on the order in which it is added up.
+        # Whether a sum equals one of the training rows' depends on the order of summation.
         ((PCA(2), OneHotEncoder(handle_unknown="ignore")), r"'onehotencoder'.*for equality.*bit for bit"),
         ((OneHotEncoder(), NORMAL), r"'quantiletransformer'.*zeros of sparse rows"),
     ],
@@ -194,7 +194,7 @@ def test_steps_that_are_refused_by_name(steps: Any, message: str) -> None:
 
 
 def test_steps_of_float32() -> None:
-    """A power transformer computes 2 - lambda in the dtype of its parameters, whatever the rows are."""
+    """A power transformer computes 2 - lambda in its parameters' dtype, whatever the rows' dtype."""
     with pytest.raises(UnsupportedModelError, match=r"'powertransformer'.*float32 rows, and computes 2 - lambda"):
         compiled(PowerTransformer(), X=NARROW)
     texts = ["a b", "b c", "a c c", "d", "a b b", "c d"] * 20
@@ -217,7 +217,7 @@ def test_members_in_a_tuple() -> None:
 
 
 def test_verify_asks_with_the_rows_as_they_are(monkeypatch: Any) -> None:
-    """Without the check of dtypes it finds what the source does otherwise."""
+    """Without the dtype check, it finds the source's different labels."""
     source = make_pipeline(FunctionTransformer(np.log1p), SVC(C=10, gamma=50)).fit(TRAIN, LABELS)
     fast = approxsvm.compile(source)
     monkeypatch.setattr(Artifact, "row_dtypes", SAME)
@@ -231,7 +231,7 @@ def test_verify_lets_float32_rows_differ_up_to_their_bounds() -> None:
     source = make_pipeline(MinMaxScaler(), SVR()).fit(TRAIN, TRAIN[:, 0])
     fast = approxsvm.compile(source, mode="exact")
     found = approxsvm.verify(fast, source, NARROW)
-    assert found.error_quantiles["100%"] > found.tolerance  # which float64 rows keep
+    assert found.error_quantiles["100%"] > found.tolerance  # float64 rows satisfy it
     assert found.kept
     assert approxsvm.verify(fast, source, TRAIN).kept
 
@@ -244,8 +244,8 @@ def test_imputers_put_in_numbers_of_the_dtype_that_they_were_fitted_on() -> None
 
 
 def test_every_class_is_followed() -> None:
-    """A class that is read has a rule, holds others that get the same rows, or computes in float64."""
-    # What never gets rows, and what a reader takes out before.
+    """Every supported class has a rule, passes the same rows to inner estimators, or computes in float64."""
+    # Classes that never receive rows, or that readers remove first.
     apart = {
         "calibrator",
         "encoder of labels",
@@ -287,7 +287,7 @@ def test_float16_beside_integers_of_16_bits_is_float32() -> None:
 
 
 def test_an_estimator_that_makes_an_array_of_a_frame_first() -> None:
-    """What is inside of it takes columns in their common dtype."""
+    """Inner estimators then get the columns in their common dtype."""
     columns = ColumnTransformer([("scale", StandardScaler(), [0]), ("keep", "passthrough", [1, 2])])
     some = np.where(np.arange(len(LABELS)) % 7, LABELS, -1)
     source = SelfTrainingClassifier(make_pipeline(columns, LogisticRegression())).fit(TRAIN, some)
@@ -300,7 +300,7 @@ def test_an_estimator_that_makes_an_array_of_a_frame_first() -> None:
 
 @pytest.mark.parametrize("member", [LinearSVC(), make_pipeline(RBFSampler(random_state=0), LogisticRegression())])
 def test_longdouble_values_are_not_among_maxima_of_float64(member: Any) -> None:
-    """OneVsRestClassifier gives the first class where no value equals the maximum, which it keeps in float64."""
+    """OneVsRestClassifier predicts the first class if no value equals the maximum, which it stores in float64."""
     source = OneVsRestClassifier(member).fit(TRAIN, np.digitize(TRAIN[:, 0], [3.0, 6.0]))
     rows = TRAIN.astype(np.longdouble)
     for answered, labels in ((member, LABELS), (make_pipeline(StandardScaler(), SVC()), source.predict(TRAIN))):
@@ -324,7 +324,7 @@ def test_probabilities_of_several_targets_are_bounded(wrapper: Any) -> None:
 
 
 def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
-    """RobustScaler leaves sparse rows uncentered, and scalers multiply them by 1 / scale, in the dtype of the scale."""
+    """RobustScaler does not center sparse rows, and scalers multiply them by 1 / scale, in the scale's dtype."""
     robust = make_pipeline(RobustScaler(), PCA(2), SVC()).fit(TRAIN, LABELS)
     fast = approxsvm.compile(robust)
     with pytest.raises(InputError, match=r"sparse.*RobustScaler.*X\.toarray\(\)"):

@@ -1,4 +1,4 @@
-"""NumPy's error state of the caller: raising on underflow changes no answer and stops no computation."""
+"""The caller's NumPy error state: raising on underflow changes no answer and stops no computation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_underflow_is_no_error(name: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.longdouble, np.float64])
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, np.ndarray.tolist, lambda rows: rows[0]])
 def test_conversions_are_no_error(dtype: Any, container: Any) -> None:
-    """The tiniest number of a type, which float64 may round to 0, is answered or rejected as in any other state."""
+    """A type's smallest number, which float64 may round to 0, is answered or rejected as in any other error state."""
     fast = approxsvm.compile(SVC().fit(X, Y), mode="exact")
     rows = container(np.full((1, 3), np.finfo(dtype).smallest_subnormal))
 

@@ -1,8 +1,8 @@
-"""scikit-learn's own checks of estimators, those that apply to estimators that are fitted from the start.
+"""scikit-learn's own estimator checks, as far as they apply to estimators that are fitted from the start.
 
-Most of sklearn.utils.estimator_checks train a clone on data of their own, but `fit` returns a compiled model as it is.
-Checks that never look at what was learned run on every kind of compiled model. All checks run on estimators that train
-and compile, so that what compiled models say meets data of every shape.
+Most checks in sklearn.utils.estimator_checks train a clone on their own data, but `fit` returns a compiled model
+unchanged. Checks that do not depend on what was learned run on every kind of compiled model. All checks run on
+estimators that train and compile, so compiled models are checked on data of every shape.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.utils import estimator_checks
 
 import approxsvm
 
-# Names of checks without "check_" in front.
+# Names of checks, without the prefix "check_".
 APPLICABLE = (
     *("do_not_raise_errors_in_init_or_set_params", "estimator_cloneable", "estimator_repr"),
     *("estimator_sparse_tag", "estimator_tags_renamed", "get_params_invariance"),

@@ -1,4 +1,4 @@
-"""Compiled estimators: correct numbers for every kind of input on every target, and scikit-learn's conventions."""
+"""Compiled estimators: correct values for every kind of input on every target, and scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from approxsvm.errors import ApproxSVMError, InputError, TargetError, Unsupporte
 
 
 def compile(model, X=None, **options):
-    """Most tests here are about the expansion itself; those of other modes say so."""
+    """Compile in "approximate" mode by default: most tests here concern the expansion itself."""
     return approxsvm.compile(model, X, **{"mode": "approximate", **options})
 
 
 def tolerance(model):
-    """Room for float32 arithmetic on a model of random numbers."""
+    """Return a tolerance for float32 arithmetic with a model of random numbers."""
     return 1e-5 * (np.abs(model.coefficients(0)).sum() + abs(model.intercept[0]))
 
 
@@ -112,14 +112,14 @@ def test_broken_csr_matrices_do_not_crash():
 
 
 def test_columns_never_seen_count_in_the_norm_only(target):
-    """The rule of LIBSVM for indices that no support vector has."""
+    """LIBSVM has the same rule for indices that occur in no support vector."""
     model = random_model(1, n_features=5)
     wider = replace(model, support_vectors=np.pad(model.support_vectors, ((0, 0), (0, 1))))
     X = np.hstack([rows(0, 20, 5), rows(1, 20, 1)])
     sparse = csr_array(X)
     predictor = _native.Predictor(compile(model).artifact.data)
     values = predictor.csr(sparse.indptr, sparse.indices, sparse.data, 1)
-    expected = compile(wider).decision_function(X)  # labels (1, -1): in LIBSVM's orientation
+    expected = compile(wider).decision_function(X)  # labels (1, -1): LIBSVM's orientation
     np.testing.assert_allclose(values, expected, atol=tolerance(model))
 
 
@@ -188,7 +188,7 @@ def test_labels_that_are_not_kept_are_refused_by_type(labels):
         compile(SVC().fit(X, labels[y]))
 
 
-# --- scikit-learn's manners
+# --- scikit-learn's conventions
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
 
 
 def test_skops_asks_for_the_artifact_and_the_estimator(fitted):
-    """As docs/howto/mlflow.md says; the compilation record, whose types are many, stays behind."""
+    """Only two types need trust (docs/howto/mlflow.md): the compilation record, with its many types, is omitted."""
     skops = pytest.importorskip("skops.io")
     X, _, _, fast = fitted
     content = skops.dumps(fast)
@@ -278,7 +278,7 @@ def test_skops_asks_for_the_artifact_and_the_estimator(fitted):
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
 def test_scores_of_constant_outlier_detectors(kernel):
-    """With an RBF kernel and gamma=0 they were 0, and the source's were not."""
+    """With an RBF kernel and gamma=0, scores were once 0, unlike the source's."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     source = OneClassSVM(kernel=kernel, gamma=0.0, coef0=1.0).fit(X)
     fast = approxsvm.compile(source)
@@ -294,7 +294,7 @@ def test_scores_of_constant_outlier_detectors(kernel):
 
 @pytest.mark.parametrize("made", [approxsvm.load, approxsvm.Predictor])
 def test_rows_of_unusual_kinds(made):
-    """Arrays of objects with __array__ alone are read; what holds no real numbers is an InputError."""
+    """Objects that define only __array__ are read; anything without real numbers raises an InputError."""
     fast = made(GOLDEN / "iris_classes.asvm")
     X = np.array([[5.1, 3.5, 1.4, 0.2], [6.5, 3.0, 5.5, 1.8]])
 

@@ -1,4 +1,4 @@
-"""Support vectors on a grid of few values: rows on it use integer distances and lookups, others the engines."""
+"""Support vectors on a grid of few values: rows on it use integer distances and lookups, other rows the engines."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FEW = ("float32", "float64")
 
 
 def on_grid(n_rows: int, n_values: list[int], seed: int, origin: float = 0.0, step: float = 1.0) -> Rows:
-    """Rows whose feature j takes n_values[j] values."""
+    """Return rows whose feature j has n_values[j] possible values."""
     steps = np.random.default_rng(seed).integers(0, n_values, (n_rows, len(n_values)))
     return origin + steps * step
 
 
 def model_of(vectors: Any, n_labels: int = 2, gamma: float = 0.05, coef: Any = None, seed: int = 0) -> KernelModel:
-    """Of random coefficients; of several classes with one sign in each pair, as training leaves them."""
+    """Return a model with random coefficients; in each pair, a class has one sign, as after training."""
     rng = np.random.default_rng(seed)
     n_sv = vectors.shape[0]
     counts = np.full(n_labels, n_sv // n_labels)
@@ -58,7 +58,7 @@ def goes_by_few_values(evaluator: Evaluator) -> bool:
 
 
 def rows_about(vectors: Rows, n_values: list[int], origin: float, step: float) -> Rows:
-    """On the grid, at its edges and beyond, one unit in the last place off it, and far off it."""
+    """Return rows on the grid, at its edges and beyond, one unit in the last place off it, and far off it."""
     inside = on_grid(12, n_values, 5, origin, step)
     low, high = vectors.min(axis=0), vectors.max(axis=0)
     beside, below, above, minus = inside[:6].copy(), inside[:6].copy(), inside[:6].copy(), inside[:6].copy()
@@ -101,7 +101,7 @@ def of_sizes(scale: float) -> KernelModel:
 
 
 def of_unlike_pairs(ratio: float) -> KernelModel:
-    """Coefficients are stored as shares of the largest one of all pairs, so a pair's coefficients may vanish."""
+    """Return a model in which a pair's coefficients, stored relative to the largest of all pairs, may vanish."""
     model = model_of(BINARY, 3, gamma=0.3)
     coef = np.array(model.dual_coef)
     coef[1, model.n_support[0] :] *= ratio
@@ -134,7 +134,7 @@ BY_THE_ENGINE = {
 
 @pytest.mark.parametrize("name", [*MODELS, *BY_THE_ENGINE])
 def test_hostile_models(target: str, name: str) -> None:
-    """Kernels of one, tables that underflow, coefficients of one sign, of none, of very different sizes."""
+    """Check single vectors, tables that underflow, and coefficients that are 0, of one sign, or very unequal."""
     model = (MODELS | BY_THE_ENGINE)[name]
     with np.errstate(over="ignore"):
         evaluator = exact(model)
@@ -147,7 +147,7 @@ def test_hostile_models(target: str, name: str) -> None:
 
 
 def test_sparse_rows_with_unknown_features(target: str) -> None:
-    """As LIBSVM counts them: they are far from all support vectors by what is beyond the model's features."""
+    """As in LIBSVM, values beyond the model's features increase the distance to all support vectors."""
     vectors = on_grid(150, [2] * 40, 11)
     model = model_of(vectors)
     evaluator = exact(model)
@@ -159,7 +159,7 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
 
 
 def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
-    """Sums that nearly cancel, row after row moved to where error and bound are closest."""
+    """Sums nearly cancel, and rows are moved step by step to where error and bound are closest."""
     rng = np.random.default_rng(16)
     n_values = [2] * 36
     worst = 0.0
@@ -167,7 +167,7 @@ def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
         gamma = 10.0 ** rng.uniform(-3, 1)
         vectors = on_grid(400, n_values, 20 + trial)
         vectors[200:] = vectors[:200]
-        vectors[200:, 0] = 1.0 - vectors[200:, 0]  # nearly the same, with the opposite sign
+        vectors[200:, 0] = 1.0 - vectors[200:, 0]  # nearly equal, with the opposite sign
         coef = rng.uniform(0.5, 1.0, 200)
         model = model_of(vectors, gamma=gamma, coef=np.concatenate([coef, -coef])[np.newaxis])
         evaluator = exact(model)
@@ -184,7 +184,7 @@ def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
 
 
 def test_plans_know_what_few_values_take(target: str) -> None:
-    """Where an expansion certifies few rows, the exact engine is the plan, and no subspace or network precedes it."""
+    """If an expansion certifies few rows, the plan is the exact engine, without subspaces or a network before it."""
     vectors = on_grid(500, [2] * 60, 30)
     compiled = approxsvm.compile(model_of(vectors, gamma=1.0), vectors[:250])
     evaluator = Evaluator(compiled.artifact)

@@ -1,4 +1,4 @@
-"""Rows of float32 that a source maps in float32, and sparse ones: thresholds, what exceeds float32.
+"""Dense and sparse float32 rows that a source maps in float32: thresholds, and float32 overflow.
 
 The zoo compares the bounds of every step with the source's own numbers.
 """
@@ -33,7 +33,7 @@ LABELS, VALUES, BOUNDS, CERTIFIED = 1, 2, 4, 16
 
 
 def table(n=160):
-    """Positive features: of a large mean, of none, of few values, tiny ones; and a label that most of them say."""
+    """Return positive features (with a large mean, with none, tiny, of few values) and a label based on several."""
     rng = np.random.default_rng(1)
     X = np.c_[
         rng.normal(size=n) * 0.01 + 100.0,
@@ -57,7 +57,7 @@ def test_a_number_on_the_other_side_of_a_threshold_is_within_the_bound(target):
     rows = rows.reshape(-1, 6)
     source, labels = -pipeline.decision_function(rows), pipeline.predict(rows)
     assert compiled.artifact.labels.tolist() == [0, 1]
-    for unit, is_held in ((0.0, False), (UNIT32, True)):  # rows that need it
+    for unit, is_held in ((0.0, False), (UNIT32, True)):  # some rows need it
         native = _native.Predictor(compiled.artifact.native, target, float32_unit=unit)
         ours, values, bounds, certified = native.dense(rows, 1, LABELS + VALUES + BOUNDS + CERTIFIED)
         assert (np.abs(values - source) <= bounds + 1e-12).all() == is_held
@@ -98,7 +98,7 @@ def test_a_row_that_exceeds_float32_on_its_way_is_answered_and_not_certified(tar
         np.testing.assert_allclose(compiled.predict(rows), plain.dense(rows, 1, VALUES), rtol=0, atol=2 * tolerance)
     else:
         assert (native.dense(rows, 1, LABELS) == plain.dense(rows, 1, LABELS)).all()
-    if name != "votes":  # which have no values
+    if name != "votes":  # votes have no values
         values, bounds = native.dense(rows, 1, VALUES + BOUNDS)
         assert (bounds[beyond] == np.inf).all()
         assert np.isfinite(values).all()
@@ -112,7 +112,7 @@ def test_the_unit_is_none_or_that_of_float32():
         _native.Predictor(compiled.artifact.native, float32_unit=0.5)
 
 
-# --- sparse rows, which a source multiplies where it divides dense ones
+# --- sparse rows, which a source multiplies, while it divides dense ones
 
 
 def test_sparse_rows_on_the_edge_of_a_bin_are_not_certified(target):

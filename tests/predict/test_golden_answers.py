@@ -1,4 +1,4 @@
-"""Golden artifacts of scikit-learn's sources give the answers that their sources gave."""
+"""Golden artifacts from scikit-learn sources give the answers that their sources gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients and their bounds: against formulas and the chain rule in extended precision, and against differences."""
+"""Gradients and their bounds, compared with formulas and the chain rule in extended precision, and with differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TWO = THREE > 0
 
 
 def exact_gradients(model, row):
-    """Of all functions at a raw row, shape (n_decisions, n_raw_features), in numbers of 64 bits."""
+    """Return all functions' gradients at a raw row, of shape (n_decisions, n_raw_features), in extended precision."""
     x, jacobian = row.astype(Extended), np.eye(len(row), dtype=Extended)
     if model.input_map is not None:
         x, jacobian = x[model.input_map.columns], jacobian[model.input_map.columns]
@@ -72,7 +72,7 @@ def exact_gradients(model, row):
 
 
 def assert_bounded(model, fast, rows):
-    """In the model's own order of functions and orientation, which sources of labels 1, 0 have, too."""
+    """Assert that bounds hold, in the model's order and orientation, which sources with labels 1, 0 share."""
     slopes, bounds = fast.gradient(rows, return_bound=True)
     slopes, bounds = (numbers.reshape(len(rows), -1, rows.shape[1]) for numbers in (slopes, bounds))
     with np.errstate(over="ignore"):
@@ -127,7 +127,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_decision_values_change_by_it(name):
-    """Signs, order of classes and units are those of decision_function."""
+    """Signs, class order and units are the same as in decision_function."""
     source, y = SOURCES[name]
     source.fit(X, y)
     if name in ("three classes", "projected"):
@@ -149,7 +149,7 @@ def test_decision_values_change_by_it(name):
 
 
 def test_labels_in_another_order():
-    """Of pairs whose labels the model has in another order than scikit-learn."""
+    """The model has the pairs' labels in a different order than scikit-learn."""
     rng = np.random.default_rng(0)
     model = random_model(
         0,
@@ -240,7 +240,7 @@ def test_what_overflows_on_its_way_to_a_limit_has_no_slope():
         assert slopes[0, 0] == bounds[0, 0] == 0.0
         assert slopes[0, 1] != 0.0
         assert bounds[0, 1] < 1e-10
-    back = Affine.of(2, multiply=[1e300, 1.0], divide=[1e300, 1.0], low=-1e30, high=1e30)  # within, over the reals
+    back = Affine.of(2, multiply=[1e300, 1.0], divide=[1e300, 1.0], low=-1e30, high=1e30)  # within, in exact arithmetic
     slopes, bounds = approxsvm.compile(
         replace(model, input_map=InputMap(2, np.arange(2), (back,))), mode="exact"
     ).gradient(np.array([[1e10, 0.25]]), return_bound=True)
@@ -248,7 +248,7 @@ def test_what_overflows_on_its_way_to_a_limit_has_no_slope():
 
 
 def test_limits_alone_are_a_step():
-    """A scaler of ones with clip has nothing but limits, before which nothing is mapped."""
+    """A scaler with clip and unit scales has only limits, and no mapping before them."""
     X = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 3))
     X[0] = 1.0
     y = X[:, 0] > 0.0

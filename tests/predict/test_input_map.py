@@ -1,4 +1,4 @@
-"""Input maps: against scikit-learn's own transformers bit for bit, and their errors against exact arithmetic."""
+"""Input maps, compared bit for bit with scikit-learn's transformers, and their errors, checked in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPERATIONS = {
 
 
 def exact_row(map_, row):
-    """A mapped row over the rational numbers."""
+    """Return a mapped row in rational arithmetic."""
     x = [Fraction(float(row[j])) for j in map_.columns]
     for op in map_.ops:
         if isinstance(op, Projection):
@@ -97,7 +97,7 @@ def test_errors_are_never_exceeded(seed):
 
 
 def test_long_sums_are_off_by_units_in_the_last_place():
-    """Those that are summed exactly; others by no more than their bound, which is not far too large."""
+    """Exact sums are off by units in the last place; others are within their bound, which is not far too large."""
     rng = np.random.default_rng(0)
     rows = 1e6 + rng.normal(size=(3, 200))
     map_ = InputMap.identity(200).then_op(Projection.about(0.0, rng.normal(size=(200, 3))))
@@ -143,7 +143,7 @@ def test_mapped_rows_are_the_sources_own_bit_for_bit(offset):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("step", [PCA(3, whiten=True), TruncatedSVD(3, random_state=0)], ids=str)
 def test_projections_stay_within_their_errors_of_source_and_real_numbers(step, dtype):
-    """Square roots, means and their products were taken in the precision that the source was fitted in."""
+    """Square roots, means and their products were computed in the precision in which the source was fitted."""
     rng = np.random.default_rng(0)
     for offset in (0.0, 1e9):
         X = rng.normal(size=(80, 6)) @ rng.normal(size=(6, 6)) + offset
@@ -163,7 +163,7 @@ def test_projections_stay_within_their_errors_of_source_and_real_numbers(step, d
 
 
 def reciprocal_root(square):
-    """1 / sqrt to 80 digits."""
+    """Return 1 / sqrt(square) to 80 digits."""
     with mp.workdps(90):
         return Fraction(mp.nstr(1 / mp.sqrt(mp.mpf(square)), 80, min_fixed=0, max_fixed=0))
 
@@ -234,7 +234,7 @@ def test_raw_rows_that_stand_behind_mapped_ones():
     raw = map_.preimage(mapped)
     np.testing.assert_allclose(map_.apply(raw), mapped, rtol=1e-12)
     assert not raw[:, [0, 3, 5]].any()
-    # A tolerance needs no rows where the steps do more than scale.
+    # A tolerance needs no rows even if the steps do more than scale.
     X = rng.gamma(0.3, size=(60, 4)) + 1e-12
     pipeline = make_pipeline(FeatureUnion([("log", FunctionTransformer(np.log)), ("pca", PCA(2))]), SVR(C=5.0))
     model = approxsvm.read_model(pipeline.fit(X, np.log(X).sum(axis=1)))

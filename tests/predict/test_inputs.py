@@ -1,4 +1,4 @@
-"""Rows of every type and layout give the source's predictions; large ones are not copied."""
+"""Rows of every type and layout give the source's predictions; large arrays are not copied."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N_FEATURES = 6
 
 
 def whole_numbers(seed, n_rows):
-    """Rows that every numeric type holds exactly, zeros among them."""
+    """Return rows, including zeros, that every numeric type represents exactly."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 4, size=(n_rows, N_FEATURES)).astype(float) * rng.integers(0, 2, size=(n_rows, N_FEATURES))
 
@@ -44,7 +44,7 @@ TASKS = {
 
 @pytest.fixture(scope="module")
 def compiled():
-    """Source and compiled model of every task, compiled once."""
+    """Return the source and the compiled model for every task, compiled once."""
     X = whole_numbers(0, 200)
     y = (X[:, 0] + X[:, 1] > 2).astype(int) + (X[:, 2] > 1)
     found = {}
@@ -67,7 +67,7 @@ def with_long_indptr(X):
     return made
 
 
-# Layouts beside those of tests/zoo/tables.py.
+# Layouts in addition to those in tests/zoo/tables.py.
 LAYOUTS = {
     "float16": lambda X, _: X.astype(np.float16),
     "strided": lambda X, _: np.kron(X, np.ones((2, 3)))[::2, ::3],
@@ -107,12 +107,12 @@ def test_rows_of_every_layout(compiled, task, tmp_path):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_notebooks_can_show_every_estimator(compiled, task):
-    """Completion asks for every name that dir() gives, HTML for what every parameter looks like."""
+    """Completion reads every name returned by dir(), and the HTML display reads every parameter."""
     _, fast = compiled[task]
     names = dir(fast)
     assert {"predict", "summary", "n_features_in_"} <= set(names)
     for name in names:
-        getattr(fast, name, None)  # passes over AttributeError only
+        getattr(fast, name, None)  # ignores only AttributeError
     assert repr(fast).startswith(f"{type(fast).__name__}(artifact=<")
     assert type(fast).__name__ in fast._repr_html_()
     assert fast._repr_mimebundle_()["text/plain"] == repr(fast)
@@ -138,7 +138,7 @@ FRAME = pd.DataFrame(NUMBERS, columns=list("abcdef"))
 
 
 def test_our_own_calls_miss_no_names():
-    """No warning about names that only the compiled model dropped."""
+    """No warning is issued about names that only the compiled model dropped."""
     for source in (
         SVC().fit(FRAME, Y),
         make_pipeline(StandardScaler(), SVC()).fit(FRAME, np.arange(100) % 3),
@@ -206,7 +206,7 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
 
 @pytest.mark.parametrize("task", ["two classes", "pipeline", "quadratic", "ensemble"])
 def test_a_place_is_that_in_all_rows(compiled, task):
-    """Also of rows that are converted and mapped piece by piece."""
+    """Row numbers are also correct for rows that are converted and mapped in chunks."""
     _, fast = compiled[task]
     X = np.zeros((40_000, N_FEATURES), np.float32 if task == "pipeline" else np.float16)
     X[35_000, 4] = np.nan
@@ -216,7 +216,7 @@ def test_a_place_is_that_in_all_rows(compiled, task):
 
 @pytest.mark.parametrize("n_features", [1, 3, 8, 17, 40])
 def test_what_is_not_finite_is_found_in_every_lane(target, n_features):
-    """And sums that leave float32 hide no NaN."""
+    """Sums that overflow float32 do not hide NaN."""
     rng = np.random.default_rng(n_features)
     X = rng.normal(size=(90, n_features))
     native = approxsvm.compile(SVC(gamma=0.1).fit(X, X[:, 0] > 0), mode="approximate", degree=2).artifact.native
@@ -239,7 +239,7 @@ def sparse_rows(X):
 
 
 def changed(kind, **arrays):
-    """A sparse matrix with arrays that were set after it was built, as SciPy allows without a look."""
+    """Return a sparse matrix whose arrays were replaced afterwards, which SciPy does not check."""
     made = sparse.coo_matrix(whole_numbers(1, 5) + 1.0).asformat(kind)
     for name, change in arrays.items():
         array = getattr(made, name).copy()
@@ -288,10 +288,10 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_sparse_matrices_are_refused(compiled, kind):
-    """Equally for every kind of model: no access beyond the arrays, and no entry is taken for an unseen feature."""
+    """For every kind of model, nothing reads beyond the arrays, and no entry is mistaken for an unseen feature."""
     make, message = BROKEN[kind]
     X = whole_numbers(0, 60)
-    clipped = make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, X[:, 0] > 1)  # makes a finite number of infinity
+    clipped = make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, X[:, 0] > 1)  # turns infinity into a finite number
     asked = [approxsvm.compile(clipped).predict]
     for source, fast in compiled.values():
         asked += [fast.predict, fast.certified, fast.error_bound, lambda rows, one=source: approxsvm.compile(one, rows)]
@@ -312,7 +312,7 @@ def test_a_flag_of_scipy_does_not_hide_duplicates(compiled):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits data, but not maps of files, as Linux does")
 def test_a_large_file_is_not_copied(tmp_path):
-    """Files of 256 MB, and of 128 MB that are 512 MB as float64, in 100 MB for all that is not a map of a file."""
+    """Memory other than the mapped file stays below 100 MB, for files of 256 MB and of 128 MB (512 MB as float64)."""
     program = textwrap.dedent(f"""
         import re, resource
         import numpy as np

@@ -1,7 +1,7 @@
-"""Rows that the core reads itself, compared with the general path and the source: frames, mappings, sequences.
+"""Frames, mappings and sequences that the core reads itself, compared with the general path and the source.
 
-A frame with known columns and dtypes is read column by column. Random frames with random dtypes, orders and gaps take
-both paths and must agree row by row; so must random mappings and sequences of odd values.
+A frame with known columns and dtypes is read column by column. Random frames with random dtypes, column orders and gaps
+take both paths, whose results must agree row by row; the same holds for random mappings and sequences of odd values.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ SOURCES = {
 
 
 class NothingKnown:
-    """Sends every frame the general way."""
+    """Sends every frame down the general path."""
 
     def rows(self, frame: Any) -> None:
         return None
@@ -108,7 +108,7 @@ class NothingKnown:
 
 @pytest.fixture(scope="module", params=SOURCES)
 def models(request: pytest.FixtureRequest) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-    """A source, the frame that it was fitted on, and pairs of a model and the same of the general way."""
+    """Return a source, its training frame, and pairs of a model and the same model on the general path."""
     step, frame = SOURCES[request.param]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -163,7 +163,7 @@ def texts(rng: Any, n_rows: int) -> Any:
 
 
 def frame_of(rng: Any, names: list[str], n_rows: int) -> Any:
-    """A frame of these columns, now and then of other ones, or of something else than numbers and texts."""
+    """Return a frame with these columns; types are sometimes exchanged, or neither numbers nor strings."""
     columns = {}
     for name in names:
         made = texts(rng, n_rows) if (name[0] == "t") != (rng.random() < 0.03) else numbers(rng, n_rows)
@@ -181,7 +181,7 @@ def frame_of(rng: Any, names: list[str], n_rows: int) -> Any:
 
 
 def with_odd_cells(rng: Any, frame: Any) -> Any:
-    """Other rows of the same columns and dtypes."""
+    """Return other rows with the same columns and dtypes."""
     other = frame.iloc[rng.integers(len(frame), size=one(rng, 1, 1, 2, 5, 17))].reset_index(drop=True)
     for _ in range(int(rng.integers(0, 4))):
         i, j = int(rng.integers(len(other))), int(rng.integers(other.shape[1]))
@@ -193,7 +193,7 @@ def with_odd_cells(rng: Any, frame: Any) -> Any:
 
 
 def containers(rng: Any, frame: Any) -> Iterator[Any]:
-    """The frame, or what other libraries make of it."""
+    """Yield the frame, or other libraries' versions of it."""
     kind = one(rng, "pandas", "pandas", "pandas", "polars", "pyarrow")
     if kind == "pandas":
         yield frame
@@ -201,7 +201,7 @@ def containers(rng: Any, frame: Any) -> Iterator[Any]:
     library = pytest.importorskip(kind)
     try:
         made = library.from_pandas(frame) if kind == "polars" else library.Table.from_pandas(frame)
-    except Exception:  # of columns that these libraries do not have
+    except Exception:  # these libraries do not support some columns
         return
     yield made
     if kind == "pyarrow" and len(frame):
@@ -209,7 +209,7 @@ def containers(rng: Any, frame: Any) -> Iterator[Any]:
 
 
 def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
-    """An answer, or the words of a refusal."""
+    """Return an answer, or an error message."""
     try:
         return np.asarray(call(*arguments))
     except (ValueError, TypeError) as error:
@@ -241,7 +241,7 @@ def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.
                     found, wanted = outcome(known._rows, given), outcome(general._rows, given)
                     assert is_same(found, wanted), (frame.dtypes, frame)
                 if type(given).__module__.startswith("pyarrow"):
-                    continue  # its null is what the source was fitted with, None or NaN
+                    continue  # its null means the source's missing value, None or NaN
                 labels, expected = outcome(pairs[0][0].predict, given), outcome(source.predict, given)
                 if not (isinstance(labels, str) or isinstance(expected, str)):
                     assert labels.tolist() == expected.tolist(), (frame.dtypes, frame)
@@ -266,7 +266,7 @@ OF_WHOLE = [
 
 @pytest.mark.parametrize("kind", EXTENSION_TYPES)
 def test_every_column_type_serves_the_calls_after_the_first(kind: str) -> None:
-    """Each extension type beside others, in both orders: three calls, and a row alone."""
+    """Each extension type is tested with others, in both orders: three calls, and a single row."""
     n_answers = 0
     for source in OF_WHOLE:
         fast = approxsvm.compile(source)
@@ -319,7 +319,7 @@ def _as_arrow(column: Any, kind: Any) -> Any:
     ("library", "kind"), [*(("pyarrow", kind) for kind in ARROW_TYPES), *(("polars", kind) for kind in POLARS_TYPES)]
 )
 def test_every_type_of_arrow_and_polars_serves_the_calls_after_the_first(library: str, kind: str) -> None:
-    """Each type with another, in both orders, through every door: the second and third call answer as the first."""
+    """With any two types, in both orders, in every interface, the second and third calls answer as the first."""
     n_answers = 0
     for source in OF_WHOLE:
         fast = approxsvm.compile(source)
@@ -337,11 +337,11 @@ def test_every_type_of_arrow_and_polars_serves_the_calls_after_the_first(library
 
 
 def is_same_call(some: Any, others: Any) -> bool:
-    """Return whether two calls gave the same answer, or the same words."""
+    """Return whether two calls gave the same answer, or the same message."""
     return some == others if isinstance(some, str) else np.array_equal(some, others)
 
 
-# --- rows of Python's own values
+# --- rows of Python values
 
 
 def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +372,7 @@ def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monk
 
 
 def test_keys_that_are_no_names_do_not_disturb(models: Any) -> None:
-    """Keys of a mapping may be anything that answers comparisons, even by predicting."""
+    """A mapping's keys may be any objects that support comparison, even ones that predict meanwhile."""
     source, training, pairs = models
     known, name = pairs[1][0], training.columns[0]
     full = training[training.notna().all(axis=1)]

@@ -1,4 +1,4 @@
-"""Labels of every type, from every kind of classifier: values and dtypes of predictions are the source's."""
+"""Labels of every type, from every kind of classifier: predictions have the source's values and dtype."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LABELS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_labels_have_the_type_and_values_of_the_source(name: str, kind: str) -> None:
-    """In batches, rows alone and predict_one, for two classes and three."""
+    """Check batches, single rows and predict_one, for two and three classes."""
     two_only = kind.startswith("bools") or name in ("Gaussian process", "threshold")
     for classes in (TWO,) if two_only else (TWO, THREE):
         y = LABELS[kind][classes]
@@ -65,7 +65,7 @@ def test_labels_have_the_type_and_values_of_the_source(name: str, kind: str) -> 
         try:
             expected = source.fit(X, y).predict(X)
         except (ValueError, TypeError):
-            return  # scikit-learn takes no such labels
+            return  # scikit-learn does not accept such labels
         try:
             fast = approxsvm.compile(source)
         except UnsupportedModelError as error:

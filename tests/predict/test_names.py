@@ -1,4 +1,4 @@
-"""Column names in every interface: columns are matched by name or refused, never by position against their names."""
+"""Column names in every interface: columns are matched by name or refused, never by position despite their names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUMBERS = pd.DataFrame(RNG.normal([0, 2, -1], [1, 3, 0.3], (N, 3)), columns=["ag
 TEXTS = NUMBERS.assign(sex=RNG.choice(["f", "m"], N), port=RNG.choice(["q", "s", None], N).astype(object))
 SCALED = make_column_transformer((StandardScaler(), [*NUMBERS]))
 Y = (NUMBERS["age"] * 2 > NUMBERS["fare"] - 2).to_numpy()
-# Of each kind of model: the source, and the frame that it is fitted on.
+# For each kind of model: the source and its training frame.
 SOURCES = {
     "matched by the source": (make_pipeline(SCALED, SVC()), NUMBERS),
     "with texts": (
@@ -67,7 +67,7 @@ def from_sqlite(row: pd.Series) -> sqlite3.Row:
     return connection.execute(f"select {', '.join(f'? as {name}' for name in row.index)}", tuple(row)).fetchone()
 
 
-# Everything that `predict_one` takes by name, from a row of a frame: a Series of objects.
+# Everything that `predict_one` matches by name, made from a frame's row, an object Series.
 ROWS: dict[str, Callable[[pd.Series], Any]] = {
     "Series": lambda row: row,
     "numbers": lambda row: row if any(isinstance(value, str) for value in row) else row.astype(float),
@@ -104,7 +104,7 @@ def test_a_row_with_names_is_taken_by_name(name: str, kind: str) -> None:
         else:
             with pytest.raises(ValueError, match=r"more"):
                 model.predict_one(ROWS[kind](more))
-        if kind not in ("mapping", "Arrow scalar"):  # which lack what is missing
+        if kind not in ("mapping", "Arrow scalar"):  # absent keys are missing values
             with pytest.raises(ValueError, match=row.index[0]):
                 model.predict_one(ROWS[kind](row[1:]))
 
@@ -124,7 +124,7 @@ def test_rows_of_frames_whose_columns_stand_in_another_order() -> None:
 
 
 def test_a_list_of_rows_with_names_is_refused() -> None:
-    """It would go by position, as in scikit-learn."""
+    """Such a list would be read by position, as in scikit-learn."""
     for name in ("matched by the source", "in order"):
         _, frame, fast = fitted(name)
         reordered = frame[frame.columns[::-1]]
@@ -264,7 +264,7 @@ def scored(fast: Any, rows: pd.DataFrame, path: Path) -> Any:
     return path.with_name("answers.csv").read_text()
 
 
-# Frames that are no longer the one that the source was fitted on, and whether they are taken by name.
+# Changes to the training frame, and whether its columns are then matched by name.
 BY_ARROW = ("predict_arrow", "score, CSV", "score, Parquet")
 CHANGES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "reordered": (lambda frame: frame[frame.columns[::-1]], "by name"),
@@ -289,13 +289,13 @@ def test_frames_are_taken_by_name_or_refused(interface: str, tmp_path: Path) -> 
         if method in METHODS and not hasattr(fast, method):
             continue
         if interface == "score, Parquet" and change in ("twice", "whole numbers", "of several kinds"):
-            continue  # pandas writes no such Parquet file
+            continue  # pandas cannot write such a Parquet file
         (path := tmp_path / name / change).mkdir(parents=True)
         if taken == "by name" and (name in BY_NAME or interface in BY_ARROW):
             expected = ask(fast, frame, path)
             np.testing.assert_array_equal(ask(fast, make(frame), path), expected)
         elif change == "whole numbers" and name == "in order" and not strict:
-            # scikit-learn's rule: such names are none, and it warns
+            # scikit-learn ignores such names, with a warning
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 ask(fast, make(frame), path)

@@ -1,4 +1,4 @@
-"""The native term counter and scikit-learn's vectorizers give the same rows, bit for bit."""
+"""The native term counter and scikit-learn's vectorizers give bit-identical rows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.frames.texts import TextRows
 from approxsvm.frontends.sklearn.vectorizers import describe
 
-# Word characters of many scripts, digits that are none, marks, ligatures, case that changes lengths, kinds of space,
-# characters of no width and halves of surrogate pairs.
+# Word characters of many scripts, unusual digits, marks, ligatures, characters whose case changes the length, spaces,
+# zero-width characters and halves of surrogate pairs.
 LETTERS = [
     *"abcXYZ_09",
     *"İıẞßſﬁǅΣςÅÅé",

@@ -1,4 +1,4 @@
-"""The core's outputs against the oracle's, attacked within their bounds, and as hostile bytes."""
+"""The core's outputs, compared with the oracle's, for values anywhere within their bounds; and corrupted sections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def n_pairs(n_classes):
 
 
 def heads_of(n_classes):
-    """Every way to label, with every kind of probabilities of so many classes."""
+    """Yield every label rule with every kind of probabilities for this number of classes."""
     for head in some_heads(n_classes):
         yield Outputs(head, "votes" if isinstance(head, DensityMarks) else "probability")
     yield Outputs()
@@ -38,7 +38,7 @@ def heads_of(n_classes):
 
 
 def awkward_values(n_classes, rng, n_rows=300):
-    """Random values of every size, tied and zero ones; in the second half numbers that are none."""
+    """Return random values of every size, including ties and zeros; the second half also contains NaN and infinity."""
     values = rng.normal(size=(2 * n_rows, n_pairs(n_classes)))
     values[::3] = np.round(values[::3])
     values[1::6] *= 10.0 ** rng.integers(-12, 12, size=(len(values[1::6]), 1))
@@ -84,7 +84,7 @@ def test_the_core_says_what_the_oracle_says(n_classes):
 
 
 def difficult_heads(n_classes, rng):
-    """Terms that cancel, steps, saturated shares, temperatures near 0: where rounding is felt."""
+    """Yield heads for which rounding matters: canceling terms, steps, saturated probabilities, temperatures near 0."""
     n, pairs = 1 if n_classes == 2 else n_classes, n_pairs(n_classes)
     size = 10.0 ** rng.integers(0, 12)
     shift = rng.normal(size=max(n, pairs))
@@ -105,7 +105,7 @@ def difficult_heads(n_classes, rng):
 
 
 def exact_values(values, bounds, outputs, rng):
-    """Possible values within the bounds: ends, interior, and steps."""
+    """Return possible values within the bounds: endpoints, interior points, and steps."""
     share = rng.choice([-1.0, -0.999, -0.5, 0.0, 0.5, 0.999, 1.0], size=values.shape)
     exact = values + share * bounds
     steps = [0.0]
@@ -151,10 +151,10 @@ def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
 
 
 def test_shares_that_are_tiny_beside_another_are_bounded():
-    # The scores of class 1 go from -1/3 to 7/3, its calibrated share from 1e-20 to 1; the other shares are 1e-20.
+    # The score of class 1 ranges from -1/3 to 7/3, and its calibrated share from 1e-20 to 1; other shares are 1e-20.
     small = SigmoidCalibrator(0.0, 46.0)
     head = OneVsRestCalibration((small, SigmoidCalibrator(-34.5, 34.5), small))
-    values, unknown = np.array([[1e6, 0.0, -1e6]]), np.full((1, 3), INF)  # class 1 loses both of its pairs
+    values, unknown = np.array([[1e6, 0.0, -1e6]]), np.full((1, 3), INF)  # class 1 loses both its pairs
     lowest, highest = CORE.probability_interval(head, values, unknown)
     found = CORE.probabilities(head, values)
     np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
@@ -163,7 +163,7 @@ def test_shares_that_are_tiny_beside_another_are_bounded():
 
 
 def holds(interval, exact):
-    """Return whether an interval of the core holds the numbers, or balls around them."""
+    """Return whether an interval from the core contains the numbers, or intersects their balls."""
     lowest, highest = interval
     low, high = exact.ends
     return ((lowest <= high) & (low <= highest)).all()

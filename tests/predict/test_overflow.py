@@ -1,7 +1,7 @@
-"""Rows for which a term of the source's sum overflows float64: its answer follows from infinity or NaN.
+"""Rows for which a term in the source's sum overflows float64, so that its answer results from infinity or NaN.
 
-The function itself may be far from overflow, since large terms cancel. Such rows are rejected, by every rule that
-combines models, and no label is ever certified that the source contradicts.
+The function itself may be far from overflow, because large terms cancel. Such rows are rejected by every rule that
+combines models, and no certified label ever contradicts the source.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_rows_whose_terms_overflow(name: str, mode: Any) -> None:
 
 
 _landmarks = partial(Nystroem, n_components=20, random_state=0)
-# Sources of Gaussian kernels, most of which compute squared distances from inner products: at huge rows that is NaN.
+# Sources with Gaussian kernels; most compute squared distances from inner products, which gives NaN for huge rows.
 DISTANCES: dict[str, Any] = {
     "machine": SVC(),
     "ridge": KernelRidge(kernel="rbf"),
@@ -106,14 +106,14 @@ DISTANCES: dict[str, Any] = {
     "long landmarks": make_pipeline(MinMaxScaler((0, 1e6)), _landmarks(gamma=1e-12), LinearSVC()),
     "Gaussian process": GaussianProcessRegressor(RBF(1.0)),
 }
-DENSE = ("machine", "landmarks, scaled", "long landmarks", "Gaussian process")  # reject sparse rows
+DENSE = ("machine", "landmarks, scaled", "long landmarks", "Gaussian process")  # these reject sparse rows
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mode", ["certified", "exact"])
 @pytest.mark.parametrize("name", DISTANCES)
 def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
-    """They are answered as the source answers them, or rejected; those of sane size are answered."""
+    """Such rows are answered as by the source, or rejected; rows of ordinary size are answered."""
     source = DISTANCES[name].fit(X, THREE if "classes" in name else TWO)
     fast, n_answered = approxsvm.compile(source, mode=mode), 0
     rows = np.concatenate([far_rows()[::3], [[1.7e308] * 4, [-1.7e308, 0, 0, 1.7e308], [0, 0, 1e307, 0], X[0]]])
@@ -135,7 +135,7 @@ def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 def test_norms_that_overflow(norm: Any, dtype: Any, mode: Any) -> None:
-    """A row divided by an infinite norm is zeros in the source."""
+    """In the source, a row divided by an infinite norm becomes zeros."""
     source = make_pipeline(Normalizer(norm), SVC(gamma=4.0)).fit(X, TWO)
     fast = approxsvm.compile(source, mode=mode)
     sizes = [1e15, 2e18, 1e20, 3e38] if dtype is np.float32 else [1e100, 1e153, 1e155, 1e308]

@@ -1,4 +1,4 @@
-"""Polynomial and sigmoid kernels: boundaries, tolerances, modes, refusals; test_bounds.py has their bounds."""
+"""Polynomial and sigmoid kernels: boundaries, tolerances, modes and refusals; test_bounds.py tests their bounds."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
     Z = np.zeros((4, 3))
     for artifact in (approxsvm.compile(model).artifact, build_polynomial(model, "exact")):
         evaluator = Evaluator(artifact)
-        np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 is the second label
+        np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 means the second label
         assert evaluator.rows_per_stage["definition"] == 4
         assert not evaluator.certified(Z).any()
 
@@ -122,7 +122,7 @@ def test_linear_machines_have_no_gamma():
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_what_underflows_is_written_and_read(degree, tmp_path):
-    """Check rows of kernels below float64 times huge coefficients, which differ by what underflow loses."""
+    """Kernel values that underflow float64 are multiplied by huge coefficients, so check rows differ by the loss."""
     rng = np.random.default_rng(0)
     for gamma, size, factor, coef0 in itertools.product(
         (1e-300, 1e-150, 1e150), (1e-150, 1.0), (1.0, 1e200), (0.0, 1e-200)

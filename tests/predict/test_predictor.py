@@ -1,4 +1,4 @@
-"""The predictor that needs only NumPy: the estimators' answers, without their libraries."""
+"""The predictor that needs only NumPy gives the estimators' answers, without their libraries."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_scores_and_probabilities_that_a_model_lacks():
 
 
 def test_predictors_can_be_pickled():
-    """As when it is sent to other processes; the copy has the artifact and the threads."""
+    """A predictor sent to another process is pickled; the copy has the same artifact and number of threads."""
     predictor = approxsvm.Predictor(GOLDEN / "iris_classes.asvm", n_jobs=2)
     copy = pickle.loads(pickle.dumps(predictor))
     assert copy.artifact == predictor.artifact

@@ -1,4 +1,4 @@
-"""Linear and quadratic models and ensembles as estimators: bounds, near ties, files and their bytes."""
+"""Linear and quadratic models and ensembles as estimators: bounds, near ties, and files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sources(X, y):
 
 @pytest.mark.parametrize("kind", ["linear", "several", "regression", "LinearSVC", "ensemble", "ensemble of RBF"])
 def test_values_beyond_float64_are_refused_by_row(rows, kind):
-    """Never NaN or infinity: an impossible value is an error that names the place."""
+    """A value that overflows float64 is never NaN or infinity, but raises an error that names the row."""
     X, y = rows
     fast = approxsvm.compile(sources(X, y)[kind])
     beyond = np.tile(X[0], (40_000, 1))

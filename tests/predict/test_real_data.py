@@ -1,4 +1,4 @@
-"""The promises on the paper's data: labels and sizes. Skipped if $APPROXSVM_DATA is absent."""
+"""The guarantees on the paper's data: labels and sizes. Skipped if $APPROXSVM_DATA is absent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from approxsvm.runtime.evaluator import STAGES
 
 
 def sq_distances(rows, vectors):
-    """By differences; of whole numbers, as in a9a, by a product of matrices, which is exact, too, and much faster."""
+    """Use differences or, for integers as in a9a, a matrix product, which is also exact and much faster."""
     if (rows % 1 == 0).all() and (vectors % 1 == 0).all():
         squares = [np.einsum("ij,ij->i", side, side) for side in (rows, vectors)]
         return squares[0][:, np.newaxis] + squares[1] - 2.0 * (rows @ vectors.T)
@@ -26,7 +26,7 @@ def sq_distances(rows, vectors):
 
 
 def exact_values(model, X):
-    """Exact decision values by plain float64 NumPy, in pieces."""
+    """Return decision values computed with plain float64 NumPy, in chunks."""
     vectors, coef = model.dense_support_vectors(0, model.n_sv), model.coefficients(0)
     parts = [np.exp(-model.gamma * sq_distances(X[i : i + 500], vectors)) @ coef for i in range(0, len(X), 500)]
     return np.concatenate(parts) + model.intercept[0]
@@ -34,13 +34,13 @@ def exact_values(model, X):
 
 @pytest.fixture(scope="module")
 def read_data(unpacked):
-    """Rows and targets of a file, read once."""
+    """Return a function that reads a file's rows and targets once."""
     return cache(lambda name, n_features: approxsvm.read_libsvm_data(unpacked(name), n_features=n_features))
 
 
 @pytest.fixture(scope="module")
 def judged(unpacked, read_data):
-    """A model, rows and targets, and their exact values."""
+    """Return a function that returns a model, rows, targets, and exact values."""
 
     def read(name, data, n_features, n_rows):
         model = approxsvm.read_libsvm_model(unpacked(f"models/{name}.model.xz"), n_features=n_features)
@@ -57,7 +57,7 @@ def a9a(judged):
 
 @pytest.fixture(scope="module")
 def approximated(a9a, tmp_path_factory):
-    """The artifact of a9a by a center, in a file: compiled once, and opened on each target."""
+    """Return a function that compiles a9a with a given center to a file, once for all targets."""
 
     def compiled(center="mean"):
         path = tmp_path_factory.mktemp("a9a") / "model.asvm"
@@ -71,12 +71,12 @@ def test_svm_predicts_accuracy_is_reproduced_by_the_reader(a9a, real_data):
     if not real_data:
         pytest.skip("stand-ins have no published accuracy")
     _, _, y, exact = a9a
-    assert int((np.where(exact > 0, 1, -1) == y).sum()) == 13806  # what svm-predict printed: models/README.md
+    assert int((np.where(exact > 0, 1, -1) == y).sum()) == 13806  # as printed by svm-predict: models/README.md
 
 
 @pytest.mark.parametrize(("center", "low", "high"), [("mean", 0.0, 0.0005), ("origin", 0.0015, 0.0030)])
 def test_share_of_labels_that_differ_on_a9a(a9a, approximated, center, low, high, target, real_data):
-    """The paper, with the origin as center: 0.2 %."""
+    """In the paper, with the origin as center, the share is 0.2%."""
     if not real_data:
         low, high = 0.0, 0.1
     _, X, _, exact = a9a
@@ -98,7 +98,7 @@ def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, t
         np.testing.assert_allclose(fast.decision_function(given), expected, atol=1e-5)
 
 
-# Model, its data, columns, rows, and the least share of them that degree 2 must certify by itself.
+# Model, its data, numbers of columns and rows, and the minimum share of rows that degree 2 alone must certify.
 CERTIFIED = [
     ("a9a_g0.01", "data/a9a.t.bz2", 123, 16_281, 0.99),
     ("a9a_g0.1", "data/a9a.t.bz2", 123, 300, 0.0),
@@ -112,11 +112,11 @@ def test_no_label_differs_and_no_bound_is_exceeded(judged, name, data, n_feature
     model, X, _, exact = judged(name, data, n_features, n_rows)
     dense = X.toarray()
     exact = exact[:4_000]
-    allowed = 1e-11 * np.abs(model.dual_coef).sum()  # the rounding of `exact` itself
+    allowed = 1e-11 * np.abs(model.dual_coef).sum()  # for the rounding of `exact` itself
     for mode in ("certified", "exact"):
         forced = {"degree": 2, "n_centers": 1} if mode == "certified" else {}
         artifact = approxsvm.compile(model, mode=mode, **forced).artifact
-        n = 4_000 if mode == "certified" else 200  # the engine alone takes every row in the same way
+        n = 4_000 if mode == "certified" else 200  # the engine alone treats all rows alike
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
             for values, bounds, stages in (
@@ -134,7 +134,7 @@ def csr_results(predictor, X):
 
 
 def test_mnist(unpacked):
-    """Digit 1 against the rest, by a sixth of its vectors: every row within the tolerance asked for, too."""
+    """Digit 1 against the rest, with a sixth of the support vectors: every row is within the requested tolerance."""
     whole = approxsvm.read_libsvm_model(unpacked("models/mnist1_g1e-4.model.xz"), n_features=784)
     model = replace(
         whole,
@@ -145,7 +145,7 @@ def test_mnist(unpacked):
     images = gzip.decompress(stored("data/t10k-images-idx3-ubyte.gz").read_bytes())
     X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:500] / 255.0
     exact = exact_values(model, X)
-    # The plan that is chosen, and an expansion with a tolerance: every row goes down the cascade.
+    # The chosen plan, and an expansion with a tolerance, with which every row passes through the cascade.
     for options in ({}, {"tolerance": 1e-6, "degree": 2, "n_centers": 1}):
         fast = approxsvm.compile(model, **options)
         assert fast.artifact.mode == ("certified" if options else "exact")

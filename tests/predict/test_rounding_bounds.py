@@ -1,6 +1,6 @@
-"""Bounds of rounding errors are at least the sums of their derivations (cpp/include/approxsvm/bounds).
+"""Bounds on rounding errors are at least the sums in their derivations (cpp/include/approxsvm/bounds).
 
-Real errors are far below such bounds, so no test of errors notices a missing term. In each model one term dominates.
+Real errors are far below such bounds, so no test of errors notices a missing term. In each model, one term dominates.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from approxsvm.runtime.evaluator import LABELS, STAGE_NUMBERS, STAGES, Evaluator
 
 Rows = npt.NDArray[np.float64]
 U, U64 = 2.0**-24, 2.0**-53
-# Support vectors in a register tile; so many tiles that their sums are added up in float32 have 64.
+# Support vectors per register tile; sums over up to 64 vectors are added in float32.
 TILE_ROWS = {"avx512": 8, "avx2": 4, "baseline": 4}
 
 
 def machine(vectors: Rows, gamma: float, coef: Any = 1.0) -> KernelModel:
-    """Vectors x and -x, so that their mean is the origin; an intercept that makes every label certain."""
+    """Return a model with vectors x and -x (their mean is the origin) whose intercept makes every label certain."""
     both = np.vstack([vectors, -vectors])
     coefficients = coef * np.random.default_rng(0).uniform(0.5, 1.0, (1, len(both)))
     labels, counts = np.arange(2), np.array([len(vectors)] * 2)
@@ -53,7 +53,7 @@ def on_sphere(radius: float, n: int = 40, d: int = 3) -> Rows:
 
 
 def depth(n_features: int) -> int:
-    """Return the summation depth of an inner product of few features."""
+    """Return the summation depth of an inner product with few features."""
     return n_features + 1
 
 
@@ -111,15 +111,15 @@ def test_cancellation_in_distances_is_left_to_float64(target: str, gamma: float)
         assert gamma < 1e9 or (np.ravel(bounds) >= of_sums * np.abs(model.dual_coef).sum() * U64).all()
 
 
-PLANE = np.pad(on_sphere(1.0, 40, 4), ((0, 0), (0, 6)))  # in four coordinates of ten
+PLANE = np.pad(on_sphere(1.0, 40, 4), ((0, 0), (0, 6)))  # in four of ten coordinates
 PAIRS = np.vstack([PLANE, PLANE])
-SIGNS = np.tile(np.repeat([1.0 + 1e-5, -1.0], len(PLANE)), 2)  # the rest has the gradients that a basis needs
+SIGNS = np.tile(np.repeat([1.0 + 1e-5, -1.0], len(PLANE)), 2)  # the difference yields the gradients that a basis needs
 
 
 @pytest.mark.parametrize("gamma", [1e-8, 1.0, 4.0])
 @pytest.mark.parametrize("cancels", [True, False])
 def test_sums_in_few_coordinates(target: str, cancels: bool, gamma: float) -> None:
-    """All vectors lie in the subspace. Functions near 0 have errors of sums alone, others errors of rounded rows."""
+    """All vectors lie in the subspace. Functions near 0 have errors only from sums, others also from rounded rows."""
     if cancels:
         one = machine(PLANE, gamma).dual_coef[0, : len(PLANE)]
         model = machine(PAIRS, gamma)
@@ -153,14 +153,14 @@ def test_sums_in_few_coordinates(target: str, cancels: bool, gamma: float) -> No
 
 
 def pairs(vectors: Rows, gamma: float, margin: float, n_labels: int) -> KernelModel:
-    """Classes of the same vectors and weights: the value of a pair is its intercept, `margin` for the first pair."""
+    """Return classes with equal vectors and weights: a pair's value is its intercept (`margin` for the first pair)."""
     n, rng = len(vectors), np.random.default_rng(0)
     of_class, other = np.repeat(np.arange(n_labels), n), np.arange(n_labels - 1)[:, np.newaxis]
     signs = np.where(other + (other >= of_class) > of_class, 1.0, -1.0)
     intercept = np.ones(n_labels * (n_labels - 1) // 2)
     intercept[0] = margin
     coef = signs * np.tile(rng.uniform(0.5, 1.0, n).astype(np.float32), n_labels)
-    # A thousandth differs, so that functions have gradients.
+    # Half of the coefficients differ slightly, so that functions have gradients.
     coef[:, ::2] *= 1.0 + 2.0**-40
     labels, counts = np.arange(n_labels), np.full(n_labels, n)
     return KernelModel("classification", np.tile(vectors, (n_labels, 1)), coef, intercept, gamma, labels, counts)
@@ -183,7 +183,7 @@ NEAR: dict[str, tuple[Rows, float, Rows]] = {
 @pytest.mark.parametrize("n_labels", [3, 8])
 @pytest.mark.parametrize("name", NEAR)
 def test_a_margin_within_the_bound_is_left_to_float64(target: str, name: str, n_labels: int, copies: int) -> None:
-    """Labels alone, in the engine of all pairs, over the lists of a winner, in blocks and for one row."""
+    """Labels alone are requested, from the engine for all pairs and for a winner's lists, in blocks and for one row."""
     x, gamma, row = NEAR[name]
     vectors = np.vstack([x, -x])
     one = pairs(vectors, gamma, 1.0, 2)
@@ -218,13 +218,13 @@ def test_a_margin_within_the_bound_is_not_decided_in_few_coordinates(target: str
 
 
 def by_every_layout(fast: Any, rows: Rows, values: str) -> list[tuple[Rows, Any]]:
-    """Return bounds and stages of rows side by side, of sparse rows, and of each alone."""
+    """Return bounds and stages for dense batches, for sparse rows, and for single rows."""
     found = [fast.evaluate(form(rows), EVERYTHING, values)[1:] for form in (np.asarray, csr_array)]
     return found + [fast.evaluate(row[np.newaxis], EVERYTHING, values)[1:] for row in rows[:3]]
 
 
 def artifacts(model: Any) -> list[Any]:
-    """The exact engine, expansions of several degrees, and sums in few coordinates."""
+    """Return artifacts with the exact engine, with expansions of several degrees, and with sums in few coordinates."""
     found = [approxsvm.compile(model, mode="exact").artifact]
     for degree, n_centers in ((2, 1), (4, 1), (2, 3)):
         found.append(approxsvm.compile(model, degree=degree, n_centers=n_centers).artifact)
@@ -235,7 +235,7 @@ EACH = Outputs(label_rule="scores", decision_shape="each")
 
 
 def functions(n: int, gamma: float, **more: Any) -> KernelModel:
-    """A function for each class, far from each other at most rows."""
+    """Return a model with one function per class, whose values are far apart at most rows."""
     rng = np.random.default_rng(n)
     about = {"labels": np.arange(n), "n_support": np.empty(0, np.int64), "outputs": EACH} if n > 1 else {}
     task = "classification" if n > 1 else "regression"
@@ -244,7 +244,7 @@ def functions(n: int, gamma: float, **more: Any) -> KernelModel:
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_errors_of_the_model_are_part_of_each_bound(target: str, n: int) -> None:
-    """An error that the frontend gives a function, beside which rounding is nothing."""
+    """The frontend assigns each function an error, compared with which rounding is negligible."""
     error = 3.0 + np.arange(n)
     model = functions(n, 0.3, value_error=error)
     if n == 1:
@@ -314,7 +314,7 @@ def test_a_margin_within_the_error_of_mapped_rows_is_left_to_the_definition(
 def test_intercepts_round(target: str) -> None:
     model = replace(machine(PLANE, 1.0), intercept=np.array([2.0**40]))
     rows = 0.9 * PLANE[:9]
-    far = replace(machine(SPHERE, 1e9), intercept=np.array([2.0**40]))  # for which float64 is no exact engine
+    far = replace(machine(SPHERE, 1e9), intercept=np.array([2.0**40]))  # for which float64 is not accurate
     for one, artifact in ((rows, in_subspaces(model, (4,))), (SPHERE, approxsvm.compile(far, mode="exact").artifact)):
         for values in ("settled", "exact"):
             for bounds, _ in by_every_layout(Evaluator(artifact), one, values):
@@ -336,7 +336,7 @@ def test_rough_expansions_of_functions_are_not_trusted(target: str, n: int) -> N
 
 
 def test_values_beside_their_grid_are_part_of_bounds(target: str) -> None:
-    """Thirds are rounded. Rows are so far from all vectors that sums have no other error as large."""
+    """Thirds are rounded. Rows are so far from all vectors that no other error in the sums is as large."""
     rng = np.random.default_rng(2)
     x, rows = (rng.integers(0, 4, (n, 24)) * (1.0 / 3.0) for n in (60, 6))
     gap = float(abs(3 * Fraction(1.0 / 3.0) - 1))

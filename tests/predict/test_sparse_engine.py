@@ -1,4 +1,4 @@
-"""Support vectors with few non-zeros: by columns in the exact engine, or relative to a frequent row."""
+"""Support vectors with few nonzeros: stored by columns in the exact engine, or relative to a frequent row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RELATIVE = 2
 
 
 def text(n_rows: int, n_features: int, seed: int, n_words: int = 12) -> csr_array[Any]:
-    """Rows of norm 1 about a few words each, some of them much more frequent than others."""
+    """Return rows of norm 1 with a few words each, some of which are much more frequent than others."""
     rng = np.random.default_rng(seed)
     frequency = 1.0 / np.arange(1, n_features + 1)
     words = rng.choice(n_features, (n_rows, n_words), p=frequency / frequency.sum())
@@ -62,7 +62,7 @@ def text_model(n_labels: int, n_features: int = 900, gamma: float = 1.5, n_sv: i
 
 
 def awkward_rows(vectors: csr_array[Any], seed: int) -> Rows:
-    """Rows like the support vectors, support vectors themselves, dense rows, far ones, and nothing at all."""
+    """Return rows like the support vectors, support vectors themselves, dense rows, far rows, and an empty one."""
     rng = np.random.default_rng(seed)
     d = vectors.shape[1]
     dense = vectors[:20].toarray()
@@ -92,7 +92,7 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     narrow = rows[np.abs(rows).max(axis=1) < 1e30].astype(np.float32)
     found = evaluator.evaluate(narrow, VALUES, "exact")
     assert np.allclose(found, evaluator.evaluate(narrow.astype(np.float64), VALUES, "exact"), rtol=0, atol=1e-9)
-    # Features that no support vector has only move a row away.
+    # Features that occur in no support vector only increase a row's distance.
     wider = csr_array((np.ones(3), np.array([2, 900, 2000]), np.array([0, 3])), shape=(1, 2001))
     seen = csr_array((np.ones(1), np.array([2]), np.array([0, 1])), shape=(1, 900))
     value = evaluator.evaluate(seen, VALUES, "exact") - model.intercept
@@ -101,7 +101,7 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
 
 
 def test_memory_follows_the_values() -> None:
-    """A million columns: dense rows of these support vectors would take 24 GB."""
+    """With a million columns, these support vectors as dense rows would take 24 GB."""
     X = text(3000, 1 << 20, 4, n_words=6)
     svc_like = text_model(2, n_features=1 << 20, n_sv=3000)
     vectors: Any = svc_like.support_vectors
@@ -116,7 +116,7 @@ def test_memory_follows_the_values() -> None:
 def test_the_norm_of_a_long_support_vector_errs_more_than_its_product_with_a_short_row(
     target: str, by_columns: bool
 ) -> None:
-    """A row without non-zeros has exact products, but the norm of a support vector has all its roundings."""
+    """A row without nonzeros has exact products, but a support vector's norm undergoes all its roundings."""
     d, n_light = (4000, 60) if by_columns else (1200, 1)
     long = np.full(d - 400, 2.0**-26.5 * (1.0 + 1e-3))  # squares that round each sum up
     long[:8] = 1.0
@@ -162,7 +162,7 @@ def test_standardized_categories(target: str, n_labels: int) -> None:
     assert (compiled.predict(encoded) == source.predict(X)).all()
     model: Any = read_any(source[2])
     rows = source[1].transform(encoded)
-    off = rows + 1e-9 * np.random.default_rng(2).normal(size=rows.shape)  # nothing is the reference's any more
+    off = rows + 1e-9 * np.random.default_rng(2).normal(size=rows.shape)  # no value equals the reference's any longer
     bare = approxsvm.compile(source[2], rows[:400], mode="exact")
     assert bare.artifact._sections["support_vectors"][0] == RELATIVE
     mixed = np.where(np.random.default_rng(3).random(rows.shape) < 0.5, rows, off)
@@ -182,7 +182,7 @@ def test_reference_row() -> None:
     found = packing.reference_row(vectors)
     assert found is not None
     assert (found == 2.5).all()
-    assert packing.reference_row(np.where(vectors == 2.5, 0.0, vectors)) is None  # zero needs no row
+    assert packing.reference_row(np.where(vectors == 2.5, 0.0, vectors)) is None  # zero needs no reference row
     assert packing.reference_row(rng.normal(size=(500, 30))) is None
     assert packing.reference_row(np.empty((0, 4))) is None
     sparse = csr_array(random_sparse(40, 900, density=0.01, random_state=1))

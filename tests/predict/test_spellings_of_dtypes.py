@@ -1,4 +1,4 @@
-"""Rows of any dtype and layout: the same answers from every interface of Python as for their float64 numbers."""
+"""Rows of any dtype and layout: every Python interface gives the same answers as for the numbers in float64."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ import approxsvm
 from approxsvm.errors import InputError
 
 Rows = npt.NDArray[Any]
-# Small whole numbers, which every dtype holds
+# Small integers, which every dtype can represent.
 X = np.random.default_rng(0).integers(0, 9, (90, 4)).astype(float)
 LABELS = np.where(X[:, 0] > 4, "high", "low")
 SOURCES = {
@@ -27,7 +27,7 @@ SOURCES = {
 
 
 class _Dataset:
-    """An array in a file, as h5py and zarr have it: a dtype, a shape, parts and a conversion."""
+    """An array in a file, as in h5py and zarr, with a dtype, a shape, slices and a conversion."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.dtype, self.shape, self.ndim = rows, rows.dtype, rows.shape, rows.ndim
@@ -92,7 +92,7 @@ def _row(rows: Any, k: int) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_answers_do_not_depend_on_the_dtype(source: str, form: str) -> None:
-    """Every form of the rows through every interface of an estimator and a predictor."""
+    """Check every form of rows in every interface of an estimator and a predictor."""
     rows = FORMS[form](X)
     fast = approxsvm.compile(SOURCES[source], rows)
     expected = SOURCES[source].predict(X)
@@ -109,7 +109,7 @@ def test_answers_do_not_depend_on_the_dtype(source: str, form: str) -> None:
 
 @pytest.mark.parametrize("spelling", ["<d", "=d", "d", "@d", ">d", "<f", "=f", "f", ">f"])
 def test_the_core_compares_dtypes_by_their_meaning(spelling: str) -> None:
-    """The binding takes every spelling of the machine's float32 and float64, and names what it takes."""
+    """The binding accepts every spelling of native float32 and float64, and its errors name the accepted types."""
     fast = approxsvm.compile(SOURCES["two classes"])
     native = approxsvm.Predictor(fast.artifact)._evaluator.native
     rows = X.astype(spelling.replace("@", ""))
@@ -126,7 +126,7 @@ def test_the_core_compares_dtypes_by_their_meaning(spelling: str) -> None:
 
 @pytest.mark.parametrize("rows", [np.zeros((2, 4), np.uint8), np.zeros(3, int), np.zeros((1, 3), ">f8"), np.array(1)])
 def test_rows_of_other_shapes_are_rejected_in_every_dtype(rows: Rows) -> None:
-    """The dtype does not change which shapes predict_one takes."""
+    """The shapes that predict_one accepts do not depend on the dtype."""
     fast = approxsvm.compile(SOURCES["two classes"])
     with pytest.raises(InputError, match=r"expected one row|3 features"):
         fast.predict_one(rows)
@@ -134,7 +134,7 @@ def test_rows_of_other_shapes_are_rejected_in_every_dtype(rows: Rows) -> None:
 
 @pytest.mark.parametrize("value", [1j, "x", None, np.nan])
 def test_a_row_of_objects_that_are_no_numbers_is_rejected(value: Any) -> None:
-    """Arrays of objects take the same path as lists."""
+    """Object arrays take the same path as lists."""
     fast = approxsvm.compile(SOURCES["two classes"])
     row = np.array([1.0, 2.0, 3.0, value], object)
     with pytest.raises(InputError):

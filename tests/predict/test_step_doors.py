@@ -1,4 +1,4 @@
-"""Refused cells of a mixed table with missing values: every interface names row and column."""
+"""Refused cells in a mixed table with missing values: every interface names the row and column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BAD = "a known value is needed in column 3, got 9"
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """Rows of numbers that may be missing, a code that may, and one that may not; compiled, and its file."""
+    """Return rows (numbers and a code that may be missing, a code that may not), the compiled model, and its file."""
     X, y = table(missing=True)
     X[:, 4] = np.nan_to_num(X[:, 4])
     frame = pd.DataFrame(X, columns=NAMES)
@@ -92,7 +92,7 @@ def test_the_c_library(mixed):
 
 @pytest.mark.parametrize("category", [0.1, float(2**24 + 1)])
 def test_categories_that_are_no_float32_are_refused_where_rows_are(category, tmp_path):
-    """A graph of float64 rows finds them; a row of float32 could not."""
+    """A graph for float64 rows finds such categories; a float32 row could not contain them."""
     X = np.tile([[1.0], [category], [2.0]], (10, 1))
     pipeline = make_pipeline(OneHotEncoder(), SVC()).fit(X, X[:, 0] == category)
     compiled = approxsvm.compile(pipeline)

@@ -1,4 +1,4 @@
-"""Lookup and nonlinear steps: refused values and estimators, errors against exact arithmetic."""
+"""Lookup and nonlinear steps: refused values and estimators, and errors compared with exact arithmetic."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_sparse_rows_of_tiny_norm_are_named():
 
 
 def of_unknown(*behind):
-    """An encoder that turns unknown values into NaN, and the steps after it."""
+    """Return an encoder that turns unknown values into NaN, followed by these steps."""
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
     return of_codes(make_pipeline(encoder, *behind))
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_a_step_is_named(step, message):
         approxsvm.compile(fitted(make_pipeline(step, SimpleImputer()), X, y))
 
 
-# --- errors against exact arithmetic
+# --- errors, compared with exact arithmetic
 
 
 def exact_piece(pieces, i, x):
@@ -139,7 +139,7 @@ def exact_piece(pieces, i, x):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_piecewise_polynomials_hold_their_errors(seed):
-    """After a projection, whose errors are large here: any row within them may be the intended one."""
+    """A preceding projection has large errors: any row within them may be the exact one."""
     rng = np.random.default_rng(seed)
     degree, n_edges = int(rng.integers(0, 6)), int(rng.integers(0, 9))
     edges = np.unique(rng.normal(size=n_edges).round(int(rng.integers(1, 6))))
@@ -179,7 +179,7 @@ def wrapped(x, low, length):
 
 
 def functions_of_one_feature(rng):
-    """A step, its function of exact numbers, and numbers that it takes."""
+    """Yield a step, its function in exact arithmetic, and numbers that it accepts."""
     tails = np.r_[10.0 ** -rng.uniform(0, 9, 30), [0.0, 0.5, 0.075, 2.0**-24, 1e-7, 0.25]]
     shares = np.r_[tails, 1.0 - tails, 0.5 + rng.normal(size=20) * 10.0 ** -rng.uniform(1, 16, 20)]
     yield ops.InverseNormal(1), standard_normal, shares
@@ -200,7 +200,7 @@ def test_functions_of_one_feature_hold_their_errors():
         given, errors = step.mapper()(numbers[:, np.newaxis], came[:, np.newaxis], is_source=False)
         for x, y, error in zip(moved, given[:, 0].tolist(), errors[:, 0].tolist(), strict=True):
             assert abs(function(x) - mpmath.mpf(y)) <= error
-        near = (came == 0) & np.isfinite(errors[:, 0])  # own errors say something
+        near = (came == 0) & np.isfinite(errors[:, 0])  # the step's own errors are useful
         assert (errors[near, 0] <= 1e-10 * (1 + np.abs(numbers[near]) + np.abs(given[near, 0]))).all()
 
 

@@ -1,6 +1,6 @@
-"""Frames for a ColumnTransformer: columns by name; dropped ones may be text, NaN or absent.
+"""Frames for a ColumnTransformer: columns are matched by name; dropped ones may contain text or NaN, or be absent.
 
-The same frame goes through every interface, and every answer is the source's.
+Each frame is passed to every interface, and every answer is the source's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Y = (FRAME["age"] / 10 + RNG.normal(size=N_ROWS) > FRAME["fare"] / 8).to_numpy()
 
 
 def scaled(*steps: Any) -> Any:
-    """Two columns are scaled; text and a number are dropped."""
+    """Return a pipeline that scales two columns and drops the text and a numeric column."""
     return make_pipeline(ColumnTransformer([("scale", StandardScaler(), ["fare", "age"])]), *steps)
 
 
@@ -57,7 +57,7 @@ SOURCES = {
         make_column_transformer((FunctionTransformer(np.log1p), ["fare"]), ("passthrough", [1]), (PCA(1), USED)), SVR()
     ),
 }
-# Frames that a source takes for the same rows.
+# Frames that a source reads as the same rows.
 FRAMES = {
     "as fitted": FRAME,
     "in another order": FRAME[FRAME.columns[::-1]],
@@ -76,7 +76,7 @@ def fitted(request: pytest.FixtureRequest) -> tuple[Any, Any]:
 
 
 def test_frames_that_the_source_takes(fitted: tuple[Any, Any], tmp_path: Path) -> None:
-    """Frames, Arrow tables and files of them: other columns are not read."""
+    """Check frames, Arrow tables and files: other columns are not read."""
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     from pyarrow import parquet
 
@@ -121,11 +121,11 @@ def test_nulls_of_texts(missing: Any, gap: Any) -> None:
         return  # the imputer refuses NaN
     fast = approxsvm.compile(source.fit(pd.DataFrame({"sex": texts}), y))
     values = {"sex": ["M", None, "F"]}
-    frame = polars.DataFrame(values)  # which scikit-learn reads itself
+    frame = polars.DataFrame(values)  # scikit-learn reads it directly
     np.testing.assert_allclose(fast.decision_function(frame), source.decision_function(frame), rtol=1e-6)
     for rows in (frame[1:2], frame[:1]):
         np.testing.assert_allclose(fast.decision_function(rows), source.decision_function(rows), rtol=1e-6)
-    if missing == "F" and gap == "no gap":  # NaN, which it refuses, or None, which is one more text
+    if missing == "F" and gap == "no gap":  # either NaN, which it refuses, or None, which is another category
         with pytest.raises(InputError, match="NaN"):
             fast.decision_function(pa.table(values))
         with pytest.raises(InputError, match="column 'sex' is null"):
@@ -160,7 +160,7 @@ def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
 
 
 def test_a_step_that_names_columns_by_position_needs_their_order() -> None:
-    """With feature_names_out a FunctionTransformer renames the columns of any frame."""
+    """With feature_names_out, a FunctionTransformer renames the columns of any frame."""
     numbers, other = FRAME[["age", "fare"]], FRAME[["fare", "age"]]
     source = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), scaled(SVC())).fit(numbers, Y)
     fast = approxsvm.compile(source, numbers)
@@ -171,7 +171,7 @@ def test_a_step_that_names_columns_by_position_needs_their_order() -> None:
 
 
 def test_arrays_go_by_position() -> None:
-    """As in scikit-learn: the number of columns counts, and unused ones may hold anything."""
+    """As in scikit-learn, only the number of columns matters, and unused ones may contain anything."""
     rows = FRAME.to_numpy()
     source = make_pipeline(make_column_transformer((StandardScaler(with_mean=False), [3, 1])), SVC()).fit(rows, Y)
     expected = source.predict(rows).tolist()
@@ -213,7 +213,7 @@ def test_arrays_go_by_position() -> None:
 
 
 def test_the_model_is_read_before_rows_are_looked_at() -> None:
-    """The message names the unsupported step, not the rows for it."""
+    """The message names the unsupported step rather than its rows."""
     lengths = FunctionTransformer(lambda texts: np.vectorize(len)(np.asarray(texts, object)), validate=False)
     for step, rows in (
         (make_column_transformer((lengths, ["sex"]), ("passthrough", USED)), FRAME),
@@ -310,7 +310,7 @@ def test_libsvm_text_with_unused_features(tmp_path: Path) -> None:
 
 
 def test_a_saved_flag_says_which_models_take_frames_so(tmp_path: Path) -> None:
-    """Every column is used here, and none is changed: the order of columns alone is what is left to know."""
+    """Every column is used here, and none is changed, so only the flag distinguishes the models."""
     frame = FRAME[["age", "fare"]]
     keep = make_column_transformer(("passthrough", ["age", "fare"]))
     source = make_pipeline(keep, SVC(gamma=0.01)).fit(frame, Y)

@@ -1,4 +1,4 @@
-"""Pipelines of whole texts: the artifact stores the vectorizer as data; every interface takes texts or sparse rows."""
+"""Text pipelines: the artifact stores the vectorizer as data; every interface accepts texts or sparse rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compiled_pair(steps, y=Y):
 
 
 def test_verify_and_reports_ask_behind_the_vectorizer_about_sparse_rows():
-    words = ColumnTransformer([("some", Normalizer(), [0, 2])], sparse_threshold=1.0)  # which takes no dense rows
+    words = ColumnTransformer([("some", Normalizer(), [0, 2])], sparse_threshold=1.0)  # it accepts no dense rows
     source, compiled = compiled_pair([TfidfVectorizer(), words, SVC()])
     assert approxsvm.verify(compiled, source, TEXTS[:5]).kept
     assert compiled.report(TEXTS[:5], against=source).evidence.against.judged.verification.kept
@@ -75,7 +75,7 @@ def test_a_missing_text_is_none_behind_imputers():
 
 
 def test_terms_and_weights_are_those_of_the_model_behind():
-    """Of another width, or without the weights that the vectorizer says it has."""
+    """Models are refused if the width differs, or if weights that the vectorizer claims to have are missing."""
     source, _ = compiled_pair([CountVectorizer(), TfidfTransformer(use_idf=False), SVC()])
     source[1].set_params(use_idf=True)
     with pytest.raises(ModelFormatError, match="has use_idf, but no idf_"):

@@ -1,4 +1,4 @@
-"""Text columns: scikit-learn's answers for tables, and the same for codes, in every interface."""
+"""Text columns: scikit-learn's answers for tables, and the same ones for codes, in every interface."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def column(rng, values, missing):
 
 
 def texts_only(step, *, missing=0.1, values=("a", "b", "ccc", "é")):
-    """A table of one column of texts and one of numbers, with an encoder of the former."""
+    """Return a source with an encoder for a text column and a numeric column, and its table."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"t": column(rng, values, missing), "x": rng.normal(size=N)}).astype({"t": object})
     labels = (frame["x"] + (frame["t"] == "a") - (frame["t"] == "b") > 0).to_numpy()
@@ -47,7 +47,7 @@ def texts_only(step, *, missing=0.1, values=("a", "b", "ccc", "é")):
 
 
 def agrees(source, compiled, rows):
-    """Row by row: the compiled model refuses what the source refuses, and has the source's labels of all else."""
+    """Check row by row that the compiled model refuses what the source refuses, and otherwise gives its labels."""
     n_refused = 0
     for k in range(len(rows)):
         row = rows.iloc[[k]]
@@ -77,7 +77,7 @@ def test_none_is_a_category_of_its_own_where_the_source_has_it_so():
     source.fit(frame, frame["x"] > 0)
     compiled = approxsvm.compile(source)
     assert agrees(source, compiled, frame.iloc[:15]) == 0
-    assert compiled.artifact.texts[0].null == NONE  # of tables with one kind of missing values
+    assert compiled.artifact.texts[0].null == NONE  # for tables with one kind of missing values
     nan = frame.iloc[[0]].assign(t=np.nan)
     assert (compiled.artifact.input_map.apply(compiled._rows(nan))[0, :5] == 0).all()
     arrow = pa.Table.from_pandas(frame)
@@ -98,7 +98,7 @@ def test_nulls_of_members_of_which_one_saw_no_none(none_rows):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "every"),  # None is the most frequent text, or rare
+    ("encoder", "every"),  # None is the most frequent value, or rare
     [(OneHotEncoder(), 3), (OneHotEncoder(handle_unknown="ignore"), 9), (TargetEncoder(), 9)],
     ids=str,
 )
@@ -129,7 +129,7 @@ def test_arrays_of_objects_and_lists():
     assert (compiled.predict(codes) == labels).all()
     assert (compiled.predict(list(codes)) == labels).all()
     assert compiled.predict_one(codes[0]) == labels[0]
-    for given in (codes.tolist(), codes.astype(object)):  # these hold values, of which no text is a number
+    for given in (codes.tolist(), codes.astype(object)):  # these contain values, and no category is a number
         with pytest.raises(InputError, match=r"row 0: a known category is needed in column 0, got [01]\.0"):
             compiled.predict(given)
         with pytest.raises(InputError, match=r"row 0: a known category is needed in column 0, got [01]\.0"):
@@ -286,7 +286,7 @@ def test_what_may_be_missing_or_unknown_is_refused(value):
     y = X[:, 0] == "x"
     source = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"), SVC())
     compiled = approxsvm.compile(source.fit(X, y))
-    X[3, 0] = value  # missing to scikit-learn's imputer, or an error, and unknown to its encoder
+    X[3, 0] = value  # scikit-learn's imputer treats it as missing or fails, and its encoder treats it as unknown
     for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
         with pytest.raises(InputError, match="row 3: a text, None or NaN is needed in column 0, got "):
             model.predict(X)
@@ -304,7 +304,7 @@ def test_what_may_be_missing_or_unknown_is_refused(value):
     ids=["ignore", "error", "codes"],
 )
 def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder, missing):
-    """As in pipelines for the Titanic's passengers, whose class is a number."""
+    """Pipelines for Titanic passengers do this, because their class is a number."""
     rng = np.random.default_rng(0)
 
     def passengers(n_rows, has_gaps=False):

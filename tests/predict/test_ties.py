@@ -1,4 +1,4 @@
-"""Rows at a tie between classes: labels are those that all pairs, summed by the definition, elect."""
+"""Rows at a tie between classes: labels are those elected by all pairs, summed by the definition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_duplicated_classes(n_classes: int, copies: int, scaled: bool) -> None:
     before = fast.rows_per_stage["definition"]
     labels = fast.predict(rows)
     assert fast.rows_per_stage["definition"] - before > len(rows) // 2
-    # Exact values of a row at a tie are those of the definition, for all pairs.
+    # For a row at a tie, exact values are the definition's, for all pairs.
     values = fast._evaluator.evaluate(rows)
     votes = np.zeros((len(rows), n_classes * copies), int)
     for k, (i, j) in enumerate(class_pairs(n_classes * copies)):

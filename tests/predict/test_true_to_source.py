@@ -1,4 +1,4 @@
-"""Guarantees beyond kernels: steps with huge offsets, outliers, tolerances, and what verify detects."""
+"""Guarantees beyond kernels: steps with huge offsets, outliers, tolerances, and faults detected by verify."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def data(offset, n=240, d=4):
 
 
 def near_the_boundary(source, X, n=60):
-    """Rows on both sides of the source's boundary, as close as float64 halves them."""
+    """Return rows on both sides of the source's boundary, as close as bisection in float64 gets."""
     rng = np.random.default_rng(1)
     first = source.predict(X) == source.predict(X[:1])[0]
     a, b = (rng.choice(X[side], size=n) for side in (first, ~first))
@@ -62,7 +62,7 @@ def test_a_tolerance_that_scaling_cannot_keep_is_refused_when_compiling():
 
 
 def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
-    """The sample says nothing of a row whose scaling loses everything, and that yet falls among the support vectors."""
+    """The sample gives no hint of a row that loses all its digits in scaling, but lands among the support vectors."""
     X, _ = data(0.0)
     source = make_pipeline(PCA(3), SVR(C=10)).fit(X, np.sin(X.sum(axis=1)))
     source[0].components_[:] = [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
@@ -74,11 +74,11 @@ def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
     with pytest.raises(InputError, match=r"row 5: its value is certain to .* not to the tolerance of 1e-07"):
         fast.predict(rows)
     far = np.full((1, X.shape[1]), 1e18) * [1.0, 1.0, 1.0, -1.0]
-    assert fast.error_bound(far)[0] <= 1e-7  # all kernels vanish there, however far it is exactly
+    assert fast.error_bound(far)[0] <= 1e-7  # all kernel values vanish there, whatever the exact distance
 
 
 def answering_otherwise(monkeypatch, change):
-    """Let scikit-learn's copy of LIBSVM predict something else, below all that a reader can see."""
+    """Make scikit-learn's copy of LIBSVM predict something else, below everything that a reader can see."""
     predict = sklearn.svm._base.libsvm.predict
     stand_in = SimpleNamespace(**vars(sklearn.svm._base.libsvm))
     stand_in.predict = lambda *given, **named: change(predict(*given, **named))
@@ -170,7 +170,7 @@ def test_verify_of_polynomials_allows_for_what_their_sources_lose():
 
 
 def test_an_error_that_nobody_knows_is_in_the_bound():
-    """A clipped feature's error is 0, and its gain beyond float64: 0 times infinity must not say 0."""
+    """A clipped feature's error is 0, and its gain overflows float64: 0 times infinity must not become 0."""
     third = 1 / 3.0
     map_ = InputMap.identity(2).then_affine(multiply=[1, third], low=[0, -np.inf])
     map_ = map_.then_affine(subtract=[0, (1e9 + third) / 3]).then_affine(multiply=[1e200, 1], divide=[1e-200, 1e-7])

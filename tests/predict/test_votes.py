@@ -1,4 +1,4 @@
-"""Labels by votes of models whose classes rarely win all their pairs: cycles, equal votes and pairs without a sign."""
+"""Labels by votes, for models whose classes rarely win all their pairs: cycles, equal votes and zero-valued pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.float64]
 
 
 def _model(random: np.random.Generator, n_classes: int) -> tuple[KernelModel, Rows]:
-    """Pairs that are near 0 at many rows, two classes with the same vectors, and rows, some between two vectors."""
+    """Return a model with two classes of equal vectors and pairs often near 0, and rows, some between two vectors."""
     n_features, n_support = int(random.integers(2, 40)), random.integers(1, 9, n_classes)
     n_support[1] = n_support[0]
     owner = np.repeat(np.arange(n_classes), n_support)
@@ -48,7 +48,7 @@ def _model(random: np.random.Generator, n_classes: int) -> tuple[KernelModel, Ro
 
 
 def _values(x: Rows, coef: Rows, n_support: Any, gamma: float, rows: Rows) -> npt.NDArray[np.longdouble]:
-    """Values of all pairs in extended precision."""
+    """Return the values of all pairs in extended precision."""
     squares = ((rows[:, np.newaxis].astype(np.longdouble) - x) ** 2).sum(axis=2)
     products = np.exp(-gamma * squares)[:, np.newaxis] * coef  # (row, number, vector)
     sums = np.add.reduceat(products, np.r_[0, np.cumsum(n_support)[:-1]], axis=2)
@@ -57,7 +57,7 @@ def _values(x: Rows, coef: Rows, n_support: Any, gamma: float, rows: Rows) -> np
 
 
 def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the winner of each row; -1 if pairs within 1e-11 of their absolute sums could change it."""
+    """Return each row's winner, or -1 if pairs with values within 1e-11 of their absolute sums could change it."""
     k = len(model.labels)
     values = _values(np.asarray(model.support_vectors), model.dual_coef, model.n_support, model.gamma, rows)
     values = values + model.intercept
@@ -79,7 +79,7 @@ def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
 
 @cache
 def _case(n_classes: int) -> tuple[Rows, npt.NDArray[np.intp], list[Artifact]]:
-    """Rows, their winners, and two artifacts: exact with a network that guesses at random, and a coarse expansion."""
+    """Return rows, their winners, and two artifacts: an exact one with a random network, and a coarse expansion."""
     random = np.random.default_rng(n_classes)
     model, rows = _model(random, n_classes)
     exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact

@@ -1,4 +1,4 @@
-"""The layers of CONTRIBUTING.md's map: imports in Python and includes in C++."""
+"""Check the layers of the map in CONTRIBUTING.md: Python imports and C++ includes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import REPOSITORY
 pytestmark = pytest.mark.lint
 
 PACKAGE = REPOSITORY / "approxsvm"
-# Layers, folders or single files, from the lowest up: each may use only lower ones.
+# Layers (folders or single files), lowest first: each may use only lower ones.
 FLOORS = [
     ["errors", "source_tree", "_native"],
     ["system"],
@@ -48,7 +48,7 @@ def room_of(module: str) -> str:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Modules of the package that a file imports, wherever it does."""
+    """Yield the package modules imported anywhere in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "approxsvm":
             below = node.module.partition(".")[2]
@@ -64,7 +64,7 @@ def test_arrows_run_downwards(module: str) -> None:
     room = room_of(module)
     for imported in imports(MODULES[module]):
         other = room_of(imported)
-        # The public names are imported when they are used: typing alone makes __init__ import what lies below it.
+        # Public names are imported on use; __init__ imports lower layers only for typing.
         assert other == room or FLOOR[other] < FLOOR[room], f"{module} imports {imported}"
 
 
@@ -82,10 +82,10 @@ def test_one_importer_of_the_native_predictor() -> None:
 
 
 def test_numbers_of_bounds_have_one_author() -> None:
-    """The core has the unit roundoffs and the cut-off; ir/constants.py asks for them, and for the steepest slope."""
+    """The core alone writes the unit roundoffs and the cut-off; the slope and the array type are each defined once."""
     written = re.compile(r"2\.0\*\*-(53|24)\b|\b174\.0|gamma / math\.e|FloatArray = npt")
     authors = {name for name, path in MODULES.items() if written.search(path.read_text())}
-    assert authors == {"ir.constants", "ir.compensated"}  # of the slope, and of what an array is
+    assert authors == {"ir.constants", "ir.compensated"}  # they define the slope, and the array type
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
         assert not included & of_strangers, path
 
 
-# Layers of cpp/include/approxsvm, from the lowest up: folders and files, the longest name of which counts.
+# Layers of cpp/include/approxsvm (folders and files), lowest first; the longest matching name counts.
 CPP_FLOORS = [
     ["version"],
     ["status", "schema", "parts", "program"],
@@ -155,16 +155,16 @@ def test_headers_include_downwards(header: Path) -> None:
         assert other_room == room or CPP_FLOOR[other_room] < CPP_FLOOR[room], f"{header} includes {other}"
 
 
-# How many files of the package and the core name one kernel, pipeline step, output or section: who adds another opens
-# about as many. Who makes a number smaller writes the new one here. It rises only with a door or a question that is new
-# and that each kind answers by arithmetic of its own, such as C99 headers and gradients.
+# The number of files in the package and the core that name one kernel, pipeline step, output or section: adding another
+# one means editing about as many. If a number falls, update it here. It may rise only with a new interface or feature
+# that needs separate arithmetic for each kind, such as C99 headers and gradients.
 FILES_THAT_NAME = {
     "(?i)cosine": 11,  # a kernel
     "(?i)normalizer": 9,  # a step
-    r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another, which a feature map takes, too; not every logarithm
-    "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
-    "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports
-    "gaussian_density|GaussianDensity": 4,  # another, without arithmetic
+    r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another step, also used by a feature map; not every logarithm
+    "density_marks|DensityMarks": 6,  # an output; two files read LIBSVM's key of this name
+    "temperature_calibration|TemperatureCalibration": 7,  # another output, with two readers and two exports
+    "gaussian_density|GaussianDensity": 4,  # another output, without arithmetic
     "(?i)speculation": 4,  # a section
     "direction_bound|direction_trace|direction_scale": 5,  # the bound of degree 2 and its stage
 }

@@ -1,6 +1,6 @@
-"""README and docs/benchmarks.md show the results of the last full run; also tests of the suite's own arithmetic.
+"""Check that README.md and docs/benchmarks.md show the last full run's results; also tests of the suite's arithmetic.
 
-No timing: everything compared here was measured before (benchmarks/results).
+Nothing is timed: all figures compared here were measured earlier (benchmarks/results).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conftest import REPOSITORY
 from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
-sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
+sys.path.append(str(REPOSITORY))  # benchmarks are not part of the package
 
 import approxsvm
 from approxsvm.reference.definition import definition_of
@@ -60,7 +60,7 @@ def test_every_table_and_every_picture_is_shown() -> None:
 
 
 def test_prices_are_about_those_of_the_sources() -> None:
-    """Kinds and gains are equal; lines and tests may change by a tenth before the page is written again."""
+    """Kinds and gains are equal; line and test counts may change by a tenth before the page must be regenerated."""
     shown = [line.strip("| ").split(" | ") for line in prices.PAGE.read_text().splitlines() if line.startswith("| ")]
     rows = [row for rows in prices.tables().values() for row in rows]
     told = "python -m docs.prices writes the page again"
@@ -72,7 +72,7 @@ def test_prices_are_about_those_of_the_sources() -> None:
 
 
 def test_labels_of_the_records_are_the_exact_ones() -> None:
-    """From file to file; in memory the run ends where one of ours is not."""
+    """Check the runs from file to file; runs in memory stop if one of our labels differs."""
     certified = [x for x in RECORDS["libsvm"].tables["files"] if x["given"] in ("certified", "LIBSVM model")]
     assert all(x["same_bytes"] for x in certified if x["libsvm_seconds"] is not None and x["seconds"] is not None)
 
@@ -109,7 +109,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # which are theirs
+@pytest.mark.filterwarnings("ignore")  # the peers' warnings
 @pytest.mark.parametrize("peer", [LIBSVM, SKLEARN, *OTHERS], ids=lambda peer: peer.name)
 def test_every_peer_that_is_installed_gives_the_labels(peer: Peer, trained: Trained) -> None:
     rows = csr_array(np.random.default_rng(1).standard_normal((200, 4)))
@@ -137,7 +137,7 @@ def test_charts_hold_their_numbers(chart: Chart) -> None:
 
 @pytest.mark.parametrize("dark", [0, 1])
 def test_charts_can_be_read(dark: int) -> None:
-    """Contrast of text with the background, by WCAG, is at least 4.5."""
+    """The contrast between text and background, as defined by WCAG, is at least 4.5."""
 
     def luminance(color: str) -> float:
         parts = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
@@ -153,7 +153,7 @@ def test_charts_can_be_read(dark: int) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("gamma", [0.02, 5.0])
 def test_karl_gives_the_labels_of_the_definition(gamma: float) -> None:
-    """With every tree and leaf size, on rows with and without zeros; of far rows most leaves are never summed up."""
+    """Check every tree and leaf size, on rows with and without zeros; for far rows, most leaves are never summed."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1200, 4)) * (rng.random((1200, 4)) < 0.7)
     svc = SVC(gamma=gamma).fit(X, X[:, 0] * X[:, 1] + 0.5 * rng.standard_normal(1200) > 0)

@@ -1,4 +1,4 @@
-"""Data sets from a local server: complete, interrupted or wrong; and synthetic ones."""
+"""Data sets from a local server (complete, interrupted or wrong), and synthetic ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from sklearn.datasets import load_svmlight_file
 
-sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
+sys.path.append(str(REPOSITORY))  # benchmarks are not part of the package
 
 import approxsvm
 from benchmarks import data
@@ -33,7 +33,7 @@ TEXT = b"".join(f"{(-1) ** i} 1:{i / 7:.6g} 3:{i}\n".encode() for i in range(1, 
 
 @dataclass
 class Server:
-    """Its content, how often it breaks off after half of a request, and the requests that it got."""
+    """Its files, how often it disconnects in the middle of a response, and the requests that it received."""
 
     files: dict[str, bytes]
     breaks: int = 0

@@ -1,7 +1,7 @@
-"""Every example of the documentation is executed, links are valid, and figures equal the code's.
+"""Check that every example in the documentation runs, that links are valid, and that figures equal the code's.
 
-The programs in C++ and C of docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/,
-that of docs/howto/serve.md by test_records.py.
+The C++ and C programs in docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/, and
+the one in docs/howto/serve.md by test_records.py.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ NEEDED = {
 
 
 def blocks(page: str, *languages: str) -> list[tuple[str, str]]:
-    """Language and text of the fenced blocks of a page, in order."""
+    """Return the language and text of a page's fenced blocks, in order."""
     found = re.findall(r"^```(\S+)[^\n]*\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
     return [(language, text) for language, text in found if not languages or language in languages]
 
@@ -89,28 +89,28 @@ def test_docstrings(name: str) -> None:
         module = importlib.import_module(name)
     except approxsvm.MissingPackageError as error:
         pytest.skip(str(error))
-    if name == "approxsvm.integrations.scoring.dataset":  # which imports it when used
+    if name == "approxsvm.integrations.scoring.dataset":  # it imports pyarrow on use
         pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     assert doctest.testmod(module).failed == 0
 
 
 def skip_without_what_it_needs(page: str) -> None:
     if "mlflow" in NEEDED.get(page, []) and find_spec("mlflow"):
-        return  # to import it is what its page does, in a process of its own
+        return  # the page imports it, in a separate process
     for module in NEEDED.get(page, []):
         pytest.importorskip(module, reason=f"{module} is not installed; {page} says how")
     if "pyspark" in NEEDED.get(page, []) and shutil.which("java") is None:
         pytest.skip("there is no Java, which Spark needs")
 
 
-@pytest.mark.filterwarnings("ignore:.*pandas >= 3.0.0:FutureWarning")  # PySpark says so
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of the same
-@pytest.mark.filterwarnings("ignore:Using `httpx` with")  # Starlette, where httpx2 is not installed
+@pytest.mark.filterwarnings("ignore:.*pandas >= 3.0.0:FutureWarning")  # from PySpark
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # also from PySpark
+@pytest.mark.filterwarnings("ignore:Using `httpx` with")  # from Starlette, if httpx2 is not installed
 @pytest.mark.parametrize("page", pages_with("python", "pycon"))
 def test_python(page: str, models_here: Path) -> None:
-    """A page is one program; its output must equal the text after `>>> `."""
+    """Each page is one program; its output must equal the text below its `>>> ` lines."""
     skip_without_what_it_needs(page)
-    if page == "docs/howto/mlflow.md":  # which warns of itself, and takes over logging
+    if page == "docs/howto/mlflow.md":  # mlflow issues warnings, and takes over logging
         program = "".join(text for _, text in blocks(page, "python"))
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
@@ -130,15 +130,15 @@ def test_python(page: str, models_here: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("console"))
 def test_shell(page: str, models_here: Path) -> None:
-    """The commands behind `$ ` work as printed, in order, and print the text below them."""
+    """The commands after `$ ` work as printed, in order, and print the text below them."""
     skip_without_what_it_needs(page)
     if page == "docs/howto/images.md":
-        test_python(page, models_here)  # writes the files
+        test_python(page, models_here)  # it writes the files
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
     shown = "".join(text for _, text in blocks(page, "console"))
     for line, output in re.findall(r"^\$ (?:pip install \. && )?(.*)\n((?:(?!\$ ).*\n)*)", shown, re.MULTILINE):
         command, *arguments = shlex.split(line)
-        if command == "approxsvm":  # without a process, which takes a second
+        if command == "approxsvm":  # in this process, because a new one takes a second
             outcome = CliRunner().invoke(main, arguments)
             assert outcome.exit_code == 0, (line, outcome.output, outcome.exception)
             assert not output or without_figures(outcome.stdout) == without_figures(output)
@@ -148,9 +148,9 @@ def test_shell(page: str, models_here: Path) -> None:
 
 
 def without_figures(text: str) -> str:
-    """Return text without numbers, units of time, and line breaks, which depend on the machine."""
+    """Return the text without numbers, time units and line breaks, which depend on the machine."""
     text = " ".join(re.sub(r"[\d.,]*\d( [nµm]?s\b)?", "N", text).split())
-    return text.replace(DISTURBED, "")  # which a busy machine adds
+    return text.replace(DISTURBED, "")  # printed on a busy machine
 
 
 def test_nothing_is_shown_that_nobody_executes() -> None:
@@ -159,13 +159,13 @@ def test_nothing_is_shown_that_nobody_executes() -> None:
 
 def test_the_program_in_the_readme_is_the_first_of_the_guide() -> None:
     assert blocks("README.md", "c++") == blocks("docs/howto/cpp.md", "c++")[:1]
-    assert sum(len(blocks(page, "c++")) for page in PAGES) == 4  # or one would go uncompiled
+    assert sum(len(blocks(page, "c++")) for page in PAGES) == 4  # otherwise, one would not be compiled
     assert sum(len(blocks(page, "cpp")) for page in PAGES) == 1
     assert sum(len(blocks(page, "c")) for page in PAGES) == 2
 
 
 def anchors(page: Path) -> set[str]:
-    """Anchors of headings, as GitHub and MyST make them."""
+    """Return the anchors that GitHub and MyST make for headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -176,7 +176,7 @@ def links(page: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links(page: str) -> None:
-    """Links to other sites are not fetched."""
+    """Check links; links to other sites are not fetched."""
     for link in links(page):
         if link.startswith("https://"):
             continue
@@ -218,7 +218,7 @@ def test_constants_of_the_derivation() -> None:
 
 
 def test_kappa_as_the_derivation_sets_it() -> None:
-    """The formula on the page, evaluated, equals the code's."""
+    """Evaluating the page's formula gives the code's values."""
     (formula,) = re.findall(r"^  \$\$\\kappa = (.+)$", PAGES["docs/derivation.md"], re.MULTILINE)
     text = formula.removesuffix("$$").replace(r"\, u_{64}", " * u64")
     text = re.sub(r"(\d) ([kg])", r"\1 * \2", text).replace(")(", ") * (")
@@ -256,7 +256,7 @@ def test_constants_of_sigmoids_are_those_of_the_headers() -> None:
 
 @pytest.mark.slow
 def test_site(tmp_path: Path) -> None:
-    """Built with warnings as errors; no page asks another site for anything."""
+    """The site builds with warnings as errors, and no page makes requests to another site."""
     for package in ("sphinx", "furo", "myst_parser", "latex2mathml", "pyarrow"):
         pytest.importorskip(package, reason=f"{package} is not installed; it is part of the docs extra")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
@@ -270,5 +270,5 @@ def test_site(tmp_path: Path) -> None:
     assert pages["derivation.html"].count("<math") > 60
     assert "merror" not in pages["derivation.html"]
     radicals = re.findall(r"<msqrt>.*?</msqrt>", pages["derivation.html"], re.DOTALL)
-    # Without a font for mathematics, radicals are as high as a line.
+    # Without a mathematical font, radicals are only one line high.
     assert not [text for text in radicals if re.search("<m(frac|under)", text)]

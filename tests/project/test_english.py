@@ -37,7 +37,7 @@ C_PHRASES = re.compile(
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, bool, str]]:
-    """Yield line, whether an imperative is needed, and text of each docstring."""
+    """Yield each docstring's line, whether it needs an imperative, and its text."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
             decorators = {getattr(one, "id", "") for one in getattr(node, "decorator_list", ())}
@@ -46,7 +46,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, bool, str]]:
 
 
 def comments(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each comment."""
+    """Yield each comment's line and text."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

@@ -1,4 +1,4 @@
-"""Style is part of the tests: ruff, mypy --strict and clang-format, with the settings of pyproject.toml."""
+"""Style checks: ruff, mypy --strict and clang-format, with the settings in pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that switches bounds, refusals and dtype rules off, on a few lines of each language."""
+"""The command that disables bounds, refusals and dtype rules, on a few lines of each language."""
 
 from __future__ import annotations
 

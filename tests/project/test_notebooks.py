@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, as one program each; no kernel is needed for that."""
+"""Each notebook runs from the first cell to the last, as one program without a kernel."""
 
 from __future__ import annotations
 

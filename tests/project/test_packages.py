@@ -1,4 +1,4 @@
-"""A missing optional package is named with its install command, and only where it is needed."""
+"""A missing optional package is named, with its install command, only when it is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages are written in short sentences with plain words, and the recipes in CONTRIBUTING.md name what exists."""
+"""Check that pages use short sentences and plain words, and that recipes in CONTRIBUTING.md name existing things."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "
 PAGES = [*_NAMES, *(str(path.relative_to(REPOSITORY)) for path in sorted((REPOSITORY / "docs").rglob("*.md")))]
 _MOST_WORDS = 25
 _NO_PROSE = re.compile(
-    r"^```.*?^```$|<!--.*?-->|\$\$.*?\$\$|^(?:\||    |:::|!\[)[^\n]*$",  # code, comments, formulas, tables, pictures
+    r"^```.*?^```$|<!--.*?-->|\$\$.*?\$\$|^(?:\||    |:::|!\[)[^\n]*$",  # code, comments, formulas, tables, images
     re.DOTALL | re.MULTILINE,
 )
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*#-]|\d+\.) )|:\n")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"(?i)\b(beside|behind|stands|doors?|house|there is none|that
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a page; a formula and a name in backquotes count as one word."""
+    """Yield a page's sentences; a formula, or a name in backquotes, counts as one word."""
     text = re.sub(r"\]\([^)]*\)", "]", _NO_PROSE.sub("\n\n", text))
     text = re.sub(r"\$[^$]+\$", "$x$", re.sub(r"`[^`]+`", "`x`", text))
     for paragraph in _PARAGRAPH.split(text):

@@ -1,4 +1,4 @@
-"""The package for R: complete files on every machine; where R is, its answers and its models of e1071 and kernlab."""
+"""The R package: completeness on every machine and, with R installed, its answers and models from e1071 and kernlab."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conftest import GOLDEN, REPOSITORY
 import approxsvm
 from approxsvm.runtime.evaluator import VALUES
 
-sys.path.append(str(REPOSITORY))  # release/ is no part of the package
+sys.path.append(str(REPOSITORY))  # release/ is not part of the package
 
 from release.packages import write_r
 
@@ -32,7 +32,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def library(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the package, which compiles all instruction sets, into a folder of its own."""
+    """Install the package in a separate folder, which compiles all instruction sets."""
     if shutil.which("R") is None:
         pytest.skip("R is not installed: apt install r-base-core")
     folder = tmp_path_factory.mktemp("library")
@@ -46,7 +46,7 @@ def library(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def r(library: Path, folder: Path, program: str, *needed: str) -> str:
-    """Run a program of R in a folder; skip the test if a package that it needs is not installed."""
+    """Run an R program in a folder; skip the test if a package that it needs is not installed."""
     start = f".libPaths(c('{library}', .libPaths())); library(approxsvm); setwd('{folder}')\n"
     check = "".join(f"if (!requireNamespace('{name}', quietly = TRUE)) quit(status = 77)\n" for name in needed)
     (folder / "program.R").write_text(check + start + program)
@@ -83,7 +83,7 @@ def test_calls_have_the_arguments_of_their_registration() -> None:
 
 
 def test_error_classes_cover_the_codes_of_the_library() -> None:
-    """raise_failure sorts codes by their number."""
+    """raise_failure classifies status codes by number."""
     header = (REPOSITORY / "cpp" / "runtime" / "approxsvm.h").read_text()
     codes = {int(code) for code in re.findall(r"APPROXSVM_\w+ = (\d+)[,;} /]", header.split("/* the artifact */")[1])}
     ranges = re.findall(r"status %in% (\d+):(\d+)", (SOURCES / "R" / "conditions.R").read_text())
@@ -91,7 +91,7 @@ def test_error_classes_cover_the_codes_of_the_library() -> None:
 
 
 def test_the_sources_are_complete(package: Path) -> None:
-    """All C++ files are compiled, and each file that one includes is in the package; no placeholder is left."""
+    """All C++ files are compiled, every included file is in the package, and no placeholder is left."""
     source = package / "src"
     rules = (source / "Makevars.in").read_text()
     assert not re.findall(r"@FLAGS_\w+@", rules)
@@ -107,7 +107,7 @@ def test_the_sources_are_complete(package: Path) -> None:
 
 @pytest.mark.native
 def test_the_configuration_chooses_instruction_sets(package: Path, tmp_path: Path) -> None:
-    """By the compiler's predefined macros, with a stand-in for R that names a compiler."""
+    """Instruction sets depend on the compiler's predefined macros; a stand-in for R names a compiler."""
     work = tmp_path / "approxsvm"
     shutil.copytree(package, work)
     (tmp_path / "bin").mkdir()
@@ -154,7 +154,7 @@ for (name in readLines("names")) {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_answers_are_those_of_python(library: Path, tmp_path: Path) -> None:
-    """All bits of every answer to the rows of every golden model, with one thread and several."""
+    """Every answer for every golden model's rows is bit-identical, with one thread or several."""
     paths = sorted(GOLDEN.glob("*.asvm"))
     (tmp_path / "names").write_text("".join(f"{path.stem}\n" for path in paths))
     rows = {}
@@ -267,7 +267,7 @@ for (rows in list(unknown, frame[-1], transform(frame, side = "top"), transform(
 @pytest.mark.slow
 @pytest.mark.peers
 def test_models_of_e1071_and_kernlab(library: Path, tmp_path: Path) -> None:
-    """Every type and kernel predicts as its source does, on rows that are not its training rows."""
+    """Every type and kernel predicts as its source does, on rows other than its training rows."""
     for name in r(library, tmp_path, MODELS, "e1071", "kernlab").split():
         model = approxsvm.with_range_file(tmp_path / name, tmp_path / f"{name}.scale", restore_target="svr" in name)
         approxsvm.compile(model, mode="exact").save(tmp_path / f"{name}.asvm")

@@ -1,4 +1,4 @@
-"""Nothing is released with an invented address; the library around an exported header builds and predicts."""
+"""Nothing is released with a placeholder address; the library around an exported header builds and predicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from sklearn.datasets import load_iris
 
-sys.path.append(str(REPOSITORY))  # release/ is no part of the package
+sys.path.append(str(REPOSITORY))  # release/ is not part of the package
 
 from release import __main__ as release
 from release.packages import write_arduino
@@ -94,7 +94,7 @@ def test_the_header_of_a_release(tmp_path: Path) -> None:
 @pytest.mark.native
 @pytest.mark.slow
 def test_the_recipe_for_conan(tmp_path: Path) -> None:
-    """Its program is built against the package in a cache of its own."""
+    """The recipe's program is built against the package in a separate cache."""
     conan = shutil.which("conan")
     if conan is None or shutil.which("cmake") is None:
         pytest.skip("conan or cmake is not installed")
@@ -135,7 +135,7 @@ int main() { setup(); try { for (;;) loop(); } catch (int) {} }
 
 @pytest.mark.native
 def test_the_library_for_arduino(library: Path, tmp_path: Path) -> None:
-    """Its example, on a board that is a few lines of C++."""
+    """The library's example runs on a board simulated by a few lines of C++."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler here")

@@ -1,4 +1,4 @@
-"""Python started in the source folder, where the sources hide the installed package: the package runs."""
+"""If Python starts in the source folder, where the sources hide the installed package, the latter runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Places:
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: approxsvm\nVersion: 0.1.0\n")
 
     def run(self, *command: str, with_libraries: bool = True) -> subprocess.CompletedProcess[str]:
-        """Python in the sources' folder. -S keeps an editable install's finder of modules away."""
+        """Run Python in the sources' folder; -S disables an editable installation's module finder."""
         libraries = [sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith("site-packages"))]
         paths = [str(self.site), *(libraries if with_libraries else [])]
         return subprocess.run(
@@ -69,7 +69,7 @@ print(json.dumps([module.__file__ for name, module in sys.modules.items() if nam
 
 
 def test_programs_run_beside_the_sources(places: Places) -> None:
-    """As modules, and in processes of their own."""
+    """Run them as modules, and in subprocesses."""
     places.install()
     assert places.run("-m", "approxsvm.cli", "--version").stdout == "approxsvm, version 0.1.0\n"
     child = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', 'import approxsvm; approxsvm.load'])"

@@ -1,4 +1,4 @@
-"""The definitions of reference/ agree with the oracle within their own rounding bounds."""
+"""The definitions in reference/ agree with the oracle within their own rounding bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of terms and of their sums, from the core, compared with direct sums in extended precision."""
+"""The core's limits on terms and their sums, compared with direct sums in extended precision."""
 
 from __future__ import annotations
 

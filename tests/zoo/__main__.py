@@ -1,11 +1,11 @@
-"""Run the whole zoo and composed sources for a given time, and print the faults, in a few lines each.
+"""Test the whole zoo and composed sources for a given time, and print each fault in a few lines.
 
     python -m tests.zoo --seconds 600 --workers 2
     python -m tests.zoo --only "three classes" --executors "batch,predict_one"
-    python -m tests.zoo --number 4711          # one source again, in full
+    python -m tests.zoo --number 4711          # one source again, with full output
 
-Sources have numbers: the even ones are entries with hostile rows of new seeds, the odd ones are composed at random.
-The exit code is 1 if there is a fault.
+Sources are numbered: even numbers are entries with hostile rows from new seeds, odd ones are composed at random.
+The exit code is 1 if a fault is found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # tests, and benchmarks
+sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # for tests and benchmarks
 
 from zoo.composed import Attempt, Fault
 from zoo.executors.every import EVERY
@@ -27,7 +27,7 @@ from zoo.workers import Task, prepare, try_for
 
 
 class _Summary:
-    """Counts of what was tried."""
+    """Sources that were tried, and their faults."""
 
     def __init__(self) -> None:
         self.tried: list[Attempt] = []
@@ -68,7 +68,7 @@ def _print_counts(title: str, reasons: object) -> None:
 
 
 def _key(tried: Attempt, fault: Fault) -> str:
-    """What faults of one cause have in common: of answers that differ, by which methods, and what was changed."""
+    """Return a key shared by faults with the same cause; for differing answers: the methods and the changes."""
     if not fault.words.startswith("differs"):
         return _alike(fault.words)
     changes = [re.sub(r" at .*| is .*|=.*", "", change) for change in tried.changes if "not possible" not in change]
@@ -77,7 +77,7 @@ def _key(tried: Attempt, fault: Fault) -> str:
 
 
 def _alike(words: str) -> str:
-    """The first clause, without numbers, names of steps and what is in brackets: the same thing is counted as one."""
+    """Return the first clause without numbers, step names and bracketed text, so that similar ones count as one."""
     clause = re.split(r"; |\n", words, maxsplit=1)[0]
     clause = re.sub(r"(step '[^']*'( of the pipeline:)? )+", "step ... ", clause)
     clause = re.sub(r"[([].*[)\]]", "(...)", clause)

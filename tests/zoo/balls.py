@@ -1,8 +1,8 @@
-"""Numbers of extended precision that know how far they may be from the real ones.
+"""Ball arithmetic: values in extended precision, each with a bound on its distance from the exact value.
 
-Each operation promises that its result holds what exact operands anywhere in theirs give. A radius counts two units
-of rounding for each operation, and four for each function of the C library. Overflow and NaN are numbers like others
-here: callers silence NumPy (`quiet`).
+Each operation guarantees that its result contains the exact results for all operands in the given balls. A radius
+allows for two units of rounding per operation, and four per C library function. Overflow and NaN are ordinary values
+here: callers silence NumPy's warnings (`quiet`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ import numpy as np
 from scipy.special import ndtri
 
 Extended = np.longdouble
-# Two units of rounding, and of an underflow.
+# Two units of rounding, and an allowance for underflow.
 _UNIT = np.finfo(Extended).eps
 _TINY = 4 * np.finfo(Extended).smallest_subnormal
-_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's: halves have exact products
-_UP = 1 + Extended(2.0**-30)  # radii are themselves sums of a few rounded products
+_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's: products of halves are exact
+_UP = 1 + Extended(2.0**-30)  # because radii are themselves sums of a few rounded products
 quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """Arrays of numbers and of radii; a number of no meaning is NaN, and one of which nothing is known has no end."""
+    """Arrays of midpoints and radii; an undefined value is NaN, and an unknown one has an infinite radius."""
 
     mid: Any
     rad: Any
 
-    # So that an array on the left leaves the operation to the ball.
+    # NumPy arrays on the left leave operations to the ball.
     __array_ufunc__ = None
 
     @classmethod
     def of(cls, numbers: Any) -> Ball:
-        """Return exact numbers."""
+        """Return balls of radius 0."""
         if isinstance(numbers, Ball):
             return numbers
         mid = np.asarray(numbers).astype(Extended)
@@ -44,35 +44,35 @@ class Ball:
 
     @classmethod
     def rounded(cls, mid: Any, rad: Any, units: float = 1.0) -> Ball:
-        """Return numbers that have been rounded by so many units."""
+        """Return balls whose midpoints were rounded by at most this many units."""
         rad = np.where(rad + units > 0, (rad + units * _UNIT * np.abs(mid)) * _UP + _TINY, 0)
         return cls(mid, np.where(np.isnan(rad), np.inf, rad))
 
     @classmethod
     def join(cls, parts: Sequence[Ball], axis: int = 1) -> Ball:
-        """Return balls side by side."""
+        """Concatenate balls along an axis."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in ("mid", "rad")))
 
     @classmethod
     def stack(cls, columns: Sequence[Ball]) -> Ball:
-        """Return a matrix of columns."""
+        """Stack columns into a matrix."""
         return cls.join([column[:, np.newaxis] for column in columns])
 
     @property
     def ends(self) -> tuple[Any, Any]:
-        """Numbers not above and not below."""
+        """Lower and upper bounds of the balls."""
         return tuple(self.mid + sign * (self.rad + 0.5 * _UNIT * np.abs(self.mid)) for sign in (-1, 1))
 
     @property
     def straddles_zero(self) -> Any:
-        """Whether the sign is not known."""
+        """True if the sign is unknown."""
         return (np.abs(self.mid) <= self.rad) & (self.rad > 0)
 
     def __getitem__(self, key: Any) -> Ball:
         return Ball(self.mid[key], self.rad[key])
 
     def where(self, condition: Any, other: Any) -> Ball:
-        """Return itself where the condition holds, and else the other."""
+        """Return this ball where the condition holds, and the other elsewhere."""
         other = Ball.of(other)
         return Ball(np.where(condition, self.mid, other.mid), np.where(condition, self.rad, other.rad))
 
@@ -83,7 +83,7 @@ class Ball:
         other = Ball.of(other)
         mid = self.mid + other.mid
         of_other = mid - self.mid
-        lost = np.abs((self.mid - (mid - of_other)) + (other.mid - of_other))  # exactly (Knuth)
+        lost = np.abs((self.mid - (mid - of_other)) + (other.mid - of_other))  # exact (Knuth)
         return Ball.rounded(mid, np.where(np.isnan(lost), np.inf, self.rad + other.rad + lost), 0.0)
 
     def __sub__(self, other: Any) -> Ball:
@@ -116,42 +116,42 @@ class Ball:
         return result
 
     def __matmul__(self, matrix: Any) -> Ball:
-        """Multiply by a matrix of exact numbers; sums round in any order."""
+        """Multiply by an exact matrix; the bound holds for any order of summation."""
         matrix = np.asarray(matrix, Extended)
         moduli = self.rad + (len(matrix) + 2) * _UNIT * np.abs(self.mid)
         return Ball.rounded(self.mid @ matrix, moduli @ np.abs(matrix) + len(matrix) * _TINY)
 
     def sum(self) -> Ball:
-        """Return sums of rows, as a column."""
+        """Return row sums, as a column."""
         return self @ np.ones((self.mid.shape[1], 1))
 
     def norms(self) -> Ball:
-        """Return Euclidean norms of rows, as a column."""
+        """Return the rows' Euclidean norms, as a column."""
         return (self * self).sum().sqrt()
 
     def clip(self, low: Any, high: Any) -> Ball:
-        """Return numbers that are moved into an interval."""
+        """Clamp values to an interval."""
         is_beyond = (self.mid - self.rad > high) | (self.mid + self.rad < low)
         return Ball(np.minimum(np.maximum(self.mid, low), high), np.where(is_beyond, 0, self.rad))
 
     def _bent(self, function: Callable[[Any], Any], steepness: Callable[[Any, Any], Any]) -> Ball:
-        """Return a function of the C library; `steepness` is how far it moves within the radius."""
+        """Apply a C library function; `steepness` bounds its change within the radius."""
         return Ball.rounded(function(self.mid), np.where(self.rad > 0, steepness(self.mid, self.rad), 0), 4.0)
 
     def abs(self) -> Ball:
-        """Return moduli."""
+        """Return absolute values."""
         return Ball(np.abs(self.mid), self.rad)
 
     def exp(self) -> Ball:
         """Return exponentials."""
         found = np.exp(self.mid)
-        rad = 2 * found * self.rad  # expm1(r) is less than 2 r up to 1
+        rad = 2 * found * self.rad  # expm1(r) < 2 r for 0 < r <= 1
         if (self.rad > 1).any():
             rad = np.where(self.rad > 1, np.exp(self.mid + self.rad) * _UP, rad)
         return Ball.rounded(found, rad, 4.0)
 
     def expm1(self) -> Ball:
-        """Return exponentials less 1."""
+        """Return exp(t) - 1."""
         return self._bent(np.expm1, lambda m, r: np.exp(m) * np.expm1(r))
 
     def log(self) -> Ball:
@@ -159,11 +159,11 @@ class Ball:
         return self._bent(np.log, lambda m, r: np.where(m > r, r / (m - r), np.inf))
 
     def log1p(self) -> Ball:
-        """Return logarithms of 1 more."""
+        """Return log(1 + t)."""
         return self._bent(np.log1p, lambda m, r: np.where(1 + m > r, r / (1 + m - r), np.inf))
 
     def sqrt(self) -> Ball:
-        """Return roots of numbers that are at least 0."""
+        """Return square roots; values below 0 are replaced by 0."""
         root = Ball(np.maximum(self.mid, 0), self.rad)
         return root._bent(np.sqrt, lambda m, r: np.fmin(r / np.sqrt(m), np.sqrt(r)))
 
@@ -182,20 +182,20 @@ class Ball:
         return Ball(found.mid, np.fmin(found.rad, 1))
 
     def normal_quantiles(self) -> Ball:
-        """Return y with P(Z < y) = p of numbers p from 1e-8 to 1/2."""
+        """Return y with P(Z < y) = p, for p from 1e-8 to 1/2."""
         return self._bent(
             lambda m: _each(_normal_quantile, m), lambda m, r: np.where(r < m / 2, 2 * r / (m - r), np.inf)
         )
 
     def steps(self, function: Callable[[Any], Any], most: Any = 0) -> Ball:
-        """Return a monotone function by its values at both ends, and no radius below `most`."""
+        """Apply a monotone function, with radii from its values at both endpoints; none is below `most`."""
         mid = function(self.mid)
         low, high = (np.abs(function(end) - mid) for end in self.ends)
         return Ball.rounded(mid, np.maximum(np.maximum(low, high), most), 8.0)
 
 
 def _each(function: Callable[[Any], Any], numbers: Any) -> Any:
-    """Return a function of mpmath, in thirty digits."""
+    """Apply an mpmath function with 30 digits."""
     distinct, places = np.unique(numbers, return_inverse=True)
     found = np.full(distinct.shape, np.nan, Extended)
     with mpmath.workdps(30):
@@ -216,6 +216,6 @@ def _halves(number: Any) -> tuple[float, float]:
 
 
 def _normal_quantile(p: Any) -> Any:
-    """One step of Newton's method from the quantile in float64."""
+    """Improve the float64 quantile with one step of Newton's method."""
     y = mpmath.mpf(float(ndtri(float(p))))
     return y - (mpmath.ncdf(y) - p) / mpmath.npdf(y)

@@ -1,4 +1,4 @@
-"""Scores and probabilities of classes in extended precision, from decision values that are off by a known amount."""
+"""Class scores and probabilities in extended precision, from decision values with known error bounds."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from approxsvm.ir.outputs import (
 from approxsvm.ir.schema import MAX_EXCESS
 from zoo.balls import Ball, Extended, quiet
 
-# LIBSVM's constants of svm_predict_probability and multiclass_probability.
+# LIBSVM's constants in svm_predict_probability and multiclass_probability.
 _LEAST = Extended(1e-7)
 _COUPLING_TOLERANCE = 0.005
 _LEAST_SWEEPS = 100
 
 
 def has_probabilities(head: Probability | None) -> bool:
-    """Return whether decision values become probabilities."""
+    """Return whether probabilities are computed from decision values."""
     return isinstance(head, (ClassProbability, DensityMarks))
 
 
 def scores(outputs: Outputs, values: Ball) -> Ball:
-    """Return a score for each of several classes: its own value, or votes of pairs and what these sum up to."""
+    """Return a score for each of several classes: its own value, or its votes plus a function of its values' sum."""
     return values if outputs.of_each_class else one_vs_rest_scores(values)
 
 
 @quiet
 def one_vs_rest_scores(values: Ball) -> Ball:
-    """Return votes + s / (3 (|s| + 1)), s the sum of the values in favour; a value of 0 is for the first of a pair."""
+    """Return votes + s / (3 (|s| + 1)), where s sums the values in favor; 0 is a vote for the first class of a pair."""
     n_classes = count_classes(values.mid.shape[1])
     zeros = np.zeros(len(values.mid))
     votes, sums = [[Ball.of(zeros)] * n_classes for _ in range(2)]
@@ -54,7 +54,7 @@ def one_vs_rest_scores(values: Ball) -> Ball:
 
 
 def winner(values: Any) -> Any:
-    """Return the class with the most votes, the first one of several; a value of 0 is for the second of its pair."""
+    """Return the class with the most votes (the first if tied); 0 is a vote for the second class of its pair."""
     n_classes = count_classes(values.shape[1])
     votes = np.zeros((len(values), n_classes), np.intp)
     for k, (i, j) in enumerate(class_pairs(n_classes)):
@@ -64,7 +64,7 @@ def winner(values: Any) -> Any:
 
 
 def predicted_class(outputs: Outputs, values: Ball, shares: Ball | None = None) -> Any:
-    """Return the class that the label rule gives, by its position; `shares` are probabilities, if they are known."""
+    """Return the index of the class chosen by the label rule; `shares` contains probabilities, if known."""
     if outputs.label_rule == "votes":
         return winner(values.mid)
     if outputs.label_rule == "scores":
@@ -75,7 +75,7 @@ def predicted_class(outputs: Outputs, values: Ball, shares: Ball | None = None) 
 
 
 def by_numbers(outputs: Outputs, numbers: Any) -> Any:
-    """Return the class of the greatest number, the first of several, or by a threshold of one of two."""
+    """Return the class with the largest number (the first if tied), or one of two classes by a threshold."""
     if outputs.threshold is None:
         return numbers.argmax(axis=1)
     label = outputs.threshold_label
@@ -84,7 +84,7 @@ def by_numbers(outputs: Outputs, numbers: Any) -> Any:
 
 @quiet
 def as_decision_function(model: Any, values: Ball) -> Ball:
-    """Return values in the order and sign of scikit-learn's decision_function, that of the sorted labels."""
+    """Return values in the order (sorted labels) and sign of scikit-learn's decision_function."""
     labels = model.labels
     order = np.argsort(labels, kind="stable")
     if len(labels) < 2:
@@ -100,14 +100,14 @@ def as_decision_function(model: Any, values: Ball) -> Ball:
 
 
 def known(found: Any) -> Ball:
-    """Return what is a ball."""
+    """Return a ball after checking its type."""
     assert isinstance(found, Ball)
     return found
 
 
 @quiet
 def probabilities(outputs: Outputs, values: Ball) -> Ball:
-    """Return probabilities of classes, or of (normal, outlier), from decision values."""
+    """Return the probabilities of the classes, or of (normal, outlier), computed from decision values."""
     head, is_binary = outputs.probability, values.mid.shape[1] == 1
     if isinstance(head, PairwiseSigmoid):
         return _in_unit(_of_pairs(head, values))
@@ -132,14 +132,14 @@ def probabilities(outputs: Outputs, values: Ball) -> Ball:
 
 
 def shares(of_each: Ball, of_nothing: float = 0.0) -> Ball:
-    """Return shares of the sum of all classes, a number where that is 0."""
+    """Return each class's share of the sum, or `of_nothing` where the sum is 0."""
     total = of_each.sum()
     is_nothing = total.mid == 0
     return (of_each / total.where(~is_nothing, 1.0)).where(~is_nothing, of_nothing)
 
 
 def _in_unit(found: Ball) -> Ball:
-    """Of probabilities nothing is further off than 1."""
+    """Limit radii to 1, because probabilities cannot be further off."""
     return Ball(found.mid, np.minimum(found.rad, 1))
 
 
@@ -164,7 +164,7 @@ def _calibrated(calibrator: Any, inputs: Ball) -> Ball:
 
 
 def _density(head: DensityMarks, values: Ball) -> Ball:
-    """LIBSVM's predict_one_class_probability, its 0 for a value of exactly the last mark included."""
+    """Compute LIBSVM's predict_one_class_probability, including its 0 for a value equal to the last mark."""
     marks = head.marks.astype(Extended)
 
     def normal(x: Any) -> Any:
@@ -187,12 +187,12 @@ def _of_pairs(head: PairwiseSigmoid, values: Ball) -> Ball:
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         pairwise[:, i, j], pairwise[:, j, i] = first.mid[:, k], 1 - first.mid[:, k]
     found, is_known = _coupled(pairwise)
-    # How often a row is passed over, which moves it by the tolerance, may change within the radius.
+    # The number of sweeps over a row, which changes it by up to the tolerance, may vary within the radius.
     return Ball(found, np.where(is_known & (first.rad.max(axis=1) < 1e-12), 1e-12, 1.0)[:, np.newaxis] + 0 * found)
 
 
 def _coupled(pairwise: Any) -> tuple[Any, Any]:
-    """Return LIBSVM's multiclass_probability (Wu, Lin and Weng 2004, method 2), and which rows end for certain."""
+    """Return LIBSVM's multiclass_probability (Wu, Lin, Weng 2004, method 2), and rows whose sweep count is certain."""
     n, k = pairwise.shape[:2]
     Q = -pairwise.transpose(0, 2, 1) * pairwise
     Q[:, range(k), range(k)] = (pairwise**2).sum(axis=1)

@@ -1,8 +1,8 @@
-"""One source composed at random, or one entry of the zoo with new rows, tested through the interfaces.
+"""One randomly composed source, or one entry of the zoo with new rows, tested through the interfaces.
 
-A composed source has a seed: it is random (random_sources.py) or an entry of the zoo with other parameters, rows, steps
-in front or wrappers, and sometimes changed after fit in a way that its type does not show (tampering.py). The first
-fault of a kind is made smaller (shrinking.py), to a few lines of Python.
+A composed source is determined by a seed. It is random (random_sources.py) or an entry of the zoo with other
+parameters, rows, preceding steps or wrappers, sometimes changed after fit in a way that its type does not show
+(tampering.py). The first fault of a kind is reduced (shrinking.py) to a few lines of Python.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from zoo.tampering import parts_of
 
 _SHRINKING_SECONDS = 20.0
 _FEW_ROWS = 7
-_ASKED = 8  # interfaces that each composed source asks, about
-_SCRIPTS = 4  # faults of one kind that each process makes smaller
-ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
-# What the source says of rows that compiled models take all the same: sparse ones, none, arrays where columns have
-# names, names twice in columns that nobody looks at; and what NumPy, pandas and SciPy say where it fails itself.
+_ASKED = 8  # approximate number of interfaces asked about each composed source
+_SCRIPTS = 4  # faults of one kind that each process reduces
+ESTIMATOR = "the estimator"  # its methods and verify, in addition to the executors
+# Source errors for rows that compiled models accept: sparse rows, no rows, arrays where columns have names, duplicate
+# names of unused columns; and errors of NumPy, pandas and SciPy, if the source itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
     r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast|Expected unique column names|"
     r"operation .mul. not supported"
 )
-_AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
-# Faults that are none of a composed source, as nobody promised an answer.
+_AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that receive column names unchanged
+# Differences that are not faults for a composed source, because no answer is guaranteed.
 _NO_PROMISE = re.compile(r"(?:^|: )(?:refused|other methods): (.*)", re.DOTALL)
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that should not be."""
+    """An answer that is wrong."""
 
-    place: str  # the executor, or who else was asked
+    place: str  # the executor, or another place that was asked
     words: str
 
     def __str__(self) -> str:
@@ -67,16 +67,16 @@ class Fault:
 
     @property
     def kind(self) -> str:
-        """The place and the beginning of the words, without numbers: equal for faults of one cause, mostly."""
+        """The place and the beginning of the words, without numbers: usually equal for faults with the same cause."""
         return f"{self.place}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', self.words)[:60]}"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The result for one source."""
+    """The test result for one source."""
 
     verdict: str  # "compiled"; or "not fitted", "refused", "source has no answer"
-    reason: str = ""  # of the verdict
+    reason: str = ""  # for the verdict
     n_answers: int = 0  # rows times interfaces
     faults: tuple[Fault, ...] = ()
     refused: tuple[str, ...] = ()  # why interfaces refuse rows that the source answers
@@ -86,24 +86,24 @@ class Judged:
 class Attempt:
     """One source, how it was made, and the result."""
 
-    index: int  # its number, as --number has it
+    index: int  # its number, as for --number
     source: str
-    form: str = ""  # of the rows to train on
-    changes: tuple[str, ...] = ()  # made after it was fitted
+    form: str = ""  # of the training rows
+    changes: tuple[str, ...] = ()  # changes made after fitting
     judged: Judged = field(default_factory=lambda: Judged("not fitted"))
-    script: str = ""  # Python that shows the first fault
+    script: str = ""  # Python code that reproduces the first fault
 
 
 @dataclass(frozen=True)
 class Zoo:
-    """Entries and executors that take part."""
+    """Entries and executors under test."""
 
     entries: Sequence[Entry]
     executors: Sequence[Executor]
 
 
 def _no_word(place: str) -> None:
-    """Nobody listens."""
+    """Ignore the place."""
 
 
 @contextmanager
@@ -113,11 +113,11 @@ def quiet() -> Iterator[Path]:
         yield Path(folder)
 
 
-# --- entries, and what is composed
+# --- entries, and composed sources
 
 
 def entry_attempt(zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None) -> Attempt:
-    """Ask one entry about hostile tables of a seed; `say` is told who is at work."""
+    """Test one entry on hostile tables from a seed; `say` is called with each place before it is tested."""
     n = len(zoo.entries)
     entry, seed = zoo.entries[int(Draw(seed).rng.permutation(n)[index % n])], seed + index // n
     with quiet() as folder:
@@ -141,7 +141,7 @@ def entry_attempt(zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: C
 def entry_faults(
     one: Specimen, executors: Sequence[Executor], seed: int, say: Say = _no_word
 ) -> tuple[int, list[Fault], Table]:
-    """Return how many answers were judged, all faults of an entry, and the table of the first."""
+    """Return the number of checked answers, all faults of an entry, and the first fault's table."""
     say("compile")
     n_answers, at = 0, one.table
     found = [Fault("compile", words) for words in (*compiling_faults(one), *source_faults(one, one.table))]
@@ -151,7 +151,7 @@ def entry_faults(
             more = []
             try:
                 more += [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
-            except Exception as error:  # that is a fault of this interface alone
+            except Exception as error:  # a fault of this interface alone
                 more.append(Fault(_name(place), f"{type(error).__name__}: {error}"))
             at = table if more and not found else at
             n_answers, found = n_answers + len(table.values), found + more
@@ -161,7 +161,7 @@ def entry_faults(
 def composed_attempt(
     zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None
 ) -> Attempt:
-    """Try one composed source; its first fault of a kind that is not often among `known` is made smaller."""
+    """Test one composed source, and reduce its first fault of a kind that is still rare in `known`."""
     draw = Draw(seed, index)
     with quiet() as folder:
         say("source")
@@ -186,7 +186,7 @@ def composed_attempt(
 
 
 def _drawn(draw: Draw, zoo: Zoo, folder: Path) -> tuple[Made, Any, Any, dict[str, Any]]:
-    """A random source, or an entry that is varied, fitted; its rows; and options, if the entry has any."""
+    """Return a random source or a varied entry, the fitted estimator, its rows, and the entry's options, if any."""
     if zoo.entries and draw.maybe(0.5):
         entry = draw.one(*zoo.entries)
         one = specimen(entry, folder)
@@ -200,7 +200,7 @@ def _drawn(draw: Draw, zoo: Zoo, folder: Path) -> tuple[Made, Any, Any, dict[str
 
 
 def _options(draw: Draw, source: Any) -> dict[str, Any]:
-    """Options of compile."""
+    """Draw options for compile."""
     if any(isinstance(part, TaylorFeatures) for _, part in parts_of(source)):
         return {"mode": "approximate"}
     if draw.maybe(0.8):
@@ -212,7 +212,7 @@ def _options(draw: Draw, source: Any) -> dict[str, Any]:
 
 
 def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no_word) -> Judged:
-    """Compile the source of a case, and ask the places that the case names."""
+    """Compile a case's source, and test the places named in the case."""
     theirs = [answers(source, table)["predict"] for table in case.asked]
     with TemporaryDirectory() as folder:
         say("compile")
@@ -225,7 +225,7 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
         except Exception as error:
             return Judged("refused", faults=(Fault("compile", f"{type(error).__name__}: {error}"),))
         first = answers(source, case.table.take(slice(_FEW_ROWS)))["predict"]
-        if isinstance(first, Exception):  # it refuses what it was fitted on, so that no refusal is about rows
+        if isinstance(first, Exception):  # it refuses its training rows, so its refusals say nothing about rows
             return Judged("source has no answer", type(first).__name__, 0, tuple(found))
         n_answers, refused = 0, []
         places = [place for place in (ESTIMATOR, *executors) if _name(place) in case.asks]
@@ -249,13 +249,13 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
 
 
 def _may_be_answered(source: Any, table: Table, problem: Exception) -> bool:
-    """Whether the source refuses a table, or its first rows alone, as scikit-learn fails with such a container."""
+    """Return whether the source refuses a table, or its first rows alone, with an error listed in _MAY_BE_ANSWERED."""
     problems = [problem, *(answers(source, table.take(slice(i, i + 1)))["predict"] for i in range(2))]
     return any(isinstance(one, Exception) and re.search(_MAY_BE_ANSWERED, str(one)) for one in problems)
 
 
 def _is_plain(entry: Entry) -> bool:
-    """Whether fit and compile alone make the compiled model of an entry."""
+    """Return whether fit and compile are all that an entry's compiled model needs."""
     return entry.write is None and entry.compile is None
 
 
@@ -272,12 +272,12 @@ def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
 
 
 def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:
-    """Yield the same, an exception as a fault or a refusal."""
+    """Yield the same faults, and exceptions as faults or refusals."""
     if not isinstance(place, str) and place.why_not(one):
         return
     try:
         yield from _asked(one, place, table)
-    except (ApproxSVMError, NotFittedError, RefusedError) as error:  # an interface that does not serve this source
+    except (ApproxSVMError, NotFittedError, RefusedError) as error:  # the interface does not serve this source
         yield f"refused: {error}"
     except Exception as error:
         if not (source_refuses and isinstance(error, (ValueError, TypeError))):
@@ -288,11 +288,11 @@ def _without_name(one: Specimen, words: str) -> str:
     return re.sub(rf"^{re.escape(one.name)}(, [^:]*)?: ", "", words)
 
 
-# --- making it smaller
+# --- reducing
 
 
 def _script(case: Case, fault: Fault, say: Say, executors: Sequence[Executor]) -> str:
-    """Python of the smallest case found with this kind of fault."""
+    """Return Python code for the smallest case found with this kind of fault."""
     case = replace(case, asks=(fault.place,))
 
     def still(smaller: Case) -> list[str]:

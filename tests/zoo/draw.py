@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
-_TYPED = 0.15  # share of the numbers that get a type of NumPy
+_TYPED = 0.15  # fraction of numbers converted to a NumPy type
 
 
 class Draw:
@@ -18,23 +18,23 @@ class Draw:
         self.rng = np.random.default_rng(seed)
 
     def one(self, *options: T) -> T:
-        """One of these."""
+        """Return one of the options."""
         return options[int(self.rng.integers(len(options)))]
 
     def maybe(self, share: float) -> bool:
-        """Whether something that happens in this share of the cases does."""
+        """Return True with this probability."""
         return bool(self.rng.random() < share)
 
     def whole(self, low: int, high: int) -> int:
-        """From low to high, both included."""
+        """Return an integer from low to high, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def power(self, low: float, high: float) -> float:
-        """Ten to some power between these."""
+        """Return a log-uniform number between low and high."""
         return float(10.0 ** self.rng.uniform(low, high))
 
     def typed(self, value: Any) -> Any:
-        """A value; now and then, if it is a number of Python, in a type of NumPy of any width."""
+        """Return a value; a Python number is sometimes converted to a NumPy type of random width."""
         codes = {int: "bhiqBHIQefdg", float: "efdg"}.get(type(value), "")
         if not codes or not self.maybe(_TYPED):
             return value
@@ -42,6 +42,6 @@ class Draw:
         return value if value < 0 and code.isupper() else np.dtype(code).type(value)
 
     def some(self, things: Sequence[T], least: int = 0) -> list[T]:
-        """Some of these, in random order."""
+        """Return some things, in random order."""
         count = self.whole(min(least, len(things)), len(things))
         return [things[int(k)] for k in self.rng.permutation(len(things))[:count]]

@@ -1,6 +1,6 @@
-"""Models of other programs: files in their formats, compared with the programs or with the stored numbers.
+"""Models from other programs: files in their formats, compared with the programs or with the stored numbers.
 
-An oracle answers rows as the program does, and refuses non-finite rows, as approxsvm does for all of them.
+An oracle predicts as the program does, but refuses non-finite rows, as approxsvm does for all these programs.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def _finite(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Functions sum_i alpha_i K(x_i, row) + b, one for each pair of classes, and what a program makes of them."""
+    """Functions sum_i alpha_i K(x_i, row) + b, one per pair of classes, and a program's predictions from them."""
 
     vectors: Any
-    functions: list[tuple[Any, Any, float]]  # positions of vectors, alpha, b
+    functions: list[tuple[Any, Any, float]]  # indices of vectors, alpha, b
     kernel: Callable[[Any, Any], Any]
-    labels: Any = None  # of a classifier: the first wins its pairs where values are above 0, and equal votes
+    labels: Any = None  # of a classifier: the first class wins a pair if the value is above 0, and ties
 
     def predict(self, X: Any) -> Any:
         rows, vectors = _finite(X).astype(np.longdouble), np.asarray(self.vectors, np.longdouble)
@@ -73,7 +73,7 @@ def _polynomial(gamma: float, coef0: float, degree: int) -> Callable[[Any, Any],
 
 
 def _least_squares(X: Any, y: Any) -> Machine:
-    """An LS-SVM, solved by NumPy."""
+    """Train an LS-SVM with NumPy."""
     gamma, n = 0.1, len(X)
     kernel = np.exp(-gamma * ((X[:, np.newaxis] - X) ** 2).sum(axis=2)) + np.eye(n) / 10.0
     system = np.block([[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), kernel]])
@@ -118,11 +118,11 @@ def _saved(suffix: str) -> Callable[[Any, Path], Path]:
     return write
 
 
-# --- LIBSVM, and programs that hold its models
+# --- LIBSVM, and programs that contain its models
 
 
 class Libsvm:
-    """LIBSVM's own predictions; of rows, and values, in other units where those are given."""
+    """LIBSVM's own predictions, optionally with rows and values converted to other units."""
 
     def __init__(self, options: str, X: Any, y: Any, scaled: Callable[[Any], Any] = np.asarray, unit: Any = (1.0, 0.0)):
         from libsvm import svmutil
@@ -134,7 +134,7 @@ class Libsvm:
         return [self._util.gen_svm_nodearray(row)[0] for row in self.scaled(_finite(X)).tolist()]
 
     def predict(self, X: Any) -> Any:
-        """By the C function: svmutil.svm_predict has one number's room for the values of a nu-SVC of any size."""
+        """Call the C function: svmutil.svm_predict allocates only one value for a nu-SVC with any number of classes."""
         found = [self._util.libsvm.svm_predict(self.model, nodes) for nodes in self._nodes(X)]
         return np.array(found) * self.unit[0] + self.unit[1]
 
@@ -167,7 +167,7 @@ def _scaled(rows: Any) -> Any:
 
 
 def _scaled_by_svm_scale(rows: Any) -> Any:
-    """As svm-scale does, from 0 to 8 to -1 to 1 in every column."""
+    """Scale every column from [0, 8] to [-1, 1], as svm-scale does."""
     return -1.0 + 2.0 * (rows - 0.0) / 8.0
 
 
@@ -177,7 +177,7 @@ def _with_range(judge: Libsvm, folder: Path) -> Any:
 
 
 def _with_scale_of_e1071(judge: Libsvm, folder: Path) -> Any:
-    """As R's write.svm has it: a center and a scale in each line."""
+    """Write scale files as R's write.svm does: a center and a scale per line."""
     numbers = zip(_CENTER.tolist(), _SCALE.tolist(), strict=True)
     (folder / "model.scale").write_text("".join(f"{center!r} {scale!r}\n" for center, scale in numbers))
     (folder / "model.yscale").write_text("{1!r} {0!r}\n".format(*judge.unit))
@@ -185,7 +185,7 @@ def _with_scale_of_e1071(judge: Libsvm, folder: Path) -> Any:
 
 
 def _with_scaling_of_pcl(judge: Libsvm, folder: Path) -> Path:
-    """As the Point Cloud Library writes them: a line with what each feature is divided by."""
+    """Write a model file as the Point Cloud Library does: a line lists each feature's divisor."""
     path = _file(judge, folder)
     line = " ".join(f"{k}:{8.0!r}" for k in range(1, _N_COLUMNS + 1))
     path.write_text(path.read_text().replace("SV\n", f"scaling {line}\nSV\n"))
@@ -205,7 +205,7 @@ def _vmaf(judge: Libsvm, folder: Path) -> Path:
     return folder / "vmaf.json"
 
 
-# --- libraries that cannot be installed here, by objects made like theirs
+# --- libraries that cannot be installed here, replaced by objects made like theirs
 
 
 def _standing_in(module: str, name: str, **attributes: Any) -> Any:
@@ -232,11 +232,11 @@ def _thundersvm(name: str) -> Callable[[Libsvm, Path], Any]:
     return write
 
 
-# --- ONNX and PMML: the function of an estimator whose numbers the file can say
+# --- ONNX and PMML: estimators whose numbers the file can represent
 
 
 def _in_float32(estimator: Any) -> Callable[[Any, Any], Any]:
-    """Fit, then round all numbers to float32, and scales to powers of two, so that a graph has the very same."""
+    """Fit, then round all numbers to float32, and scales to powers of two, so that a graph stores them exactly."""
 
     def fit(X: Any, y: Any) -> Any:
         source = clone(estimator).fit(X, y)
@@ -260,7 +260,7 @@ def _onnx(source: Any, folder: Path) -> Path:
 
 
 def _pmml(source: Any, folder: Path) -> Path:
-    """As JPMML-SkLearn writes a scaler and a machine."""
+    """Write a scaler and a kernel machine as JPMML-SkLearn does."""
     scaler, columns = source[0], [f"f{k}" for k in range(_N_COLUMNS)]
     derived = [pmml_files.scaled(f"s{c}", c, *of) for c, *of in zip(columns, scaler.mean_, scaler.scale_, strict=True)]
     options = {"derived": "".join(derived), "fields": [f"s{c}" for c in columns], "columns": columns}

@@ -1,4 +1,4 @@
-"""Rows that stress a given source: on its edges and boundary, with special values, far away, equal, missing."""
+"""Rows that stress a given source: on its edges and boundary, far away, equal, or with special or missing values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
 _TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}", np.nan)
-_NO_TEXTS = (None, 1.0, True)  # which columns of objects hold beside texts
+_NO_TEXTS = (None, 1.0, True)  # also found in object columns of strings
 
 
 def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
-    """Yield tables of up to a few dozen rows; the first has the training rows' own form.
+    """Yield tables of up to a few dozen rows; the first one contains the training rows.
 
-    Others may hold rows that the source refuses; properties ask about these one by one.
+    Others may contain rows that the source refuses; properties.py tests them one by one.
     """
     draw, table = Draw(seed, zlib.crc32(specimen.name.encode())), specimen.table
     yield table
@@ -54,13 +54,13 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
 
 
 def _edges(source: Any, width: int) -> list[list[float]]:
-    """Numbers at which parts of a source change their answers, in units of its columns."""
+    """Return numbers at which parts of a source change their answers, in the units of its columns."""
     edges = edges_of(source, width)
     for _, part in parts_of(source):
         found: list[tuple[int, list[float]]] = []
         if isinstance(part, Pipeline):
             found = _behind_steps(part, width)
-        elif hasattr(part, "transformers_"):  # not what an ensemble was made of
+        elif hasattr(part, "transformers_"):  # not an ensemble's unfitted templates
             for name, step, _ in part.transformers_:
                 places = part._transformer_to_input_indices.get(name, [])
                 found += zip(places, _edges(step, len(places)), strict=True)
@@ -74,7 +74,7 @@ def _edges(source: Any, width: int) -> list[list[float]]:
 
 
 def _behind_steps(pipeline: Pipeline, width: int) -> list[tuple[int, list[float]]]:
-    """Numbers of later steps, mapped back through earlier ones if possible."""
+    """Return numbers from later steps, mapped back through earlier ones if possible."""
     found = []
     for k in range(1, len(pipeline.steps)):
         inner = _edges(pipeline[k], width)
@@ -97,7 +97,7 @@ def _numbers(table: Table) -> Any:
 
 
 def _with_numbers(table: Table, numbers: Any) -> Table:
-    """Rows with other numbers, as the columns hold them."""
+    """Return the rows with other numbers, rounded to the columns' dtypes."""
     values = table.values.astype(object)
     with np.errstate(all="ignore"):
         values[:, table.numeric] = numbers
@@ -105,7 +105,7 @@ def _with_numbers(table: Table, numbers: Any) -> Table:
 
 
 def _special(draw: Draw, table: Table) -> Table:
-    """Few values, whole numbers, one-hot, constant, tiny and denormal, zeros of both signs, equal rows, large ones."""
+    """Return rows that are integral, one-hot, constant, tiny, subnormal, large or equal, with zeros of both signs."""
     x = _numbers(table)
     n, width = x.shape
     one_hot = np.eye(max(width, 1), dtype=np.longdouble)[draw.rng.integers(max(width, 1), size=n)][:, :width]
@@ -119,7 +119,7 @@ def _special(draw: Draw, table: Table) -> Table:
 
 
 def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Table:
-    """Rows with one odd cell each; the first row is odd everywhere."""
+    """Return rows with one odd cell each; the first row is odd everywhere."""
     table = table.take(slice(max(len(numbers), len(texts))))
     values, kinds = table.values.astype(object), table.kinds
     for i, row in enumerate(values):
@@ -134,7 +134,7 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
 
 
 def _in_float32(draw: Draw, specimen: Specimen, table: Table, edges: list[list[float]]) -> Iterator[Table]:
-    """Yield the rows as float32, in which most sources compute otherwise, if the source takes them."""
+    """Yield the rows as float32, for which most sources compute differently, if the source accepts them."""
     kinds = tuple("float32" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
     with contextlib.suppress(Exception), np.errstate(all="ignore"):  # whatever sources and steps raise
         narrow = replace(table, values=fitting(table.values, kinds), kinds=kinds)
@@ -143,7 +143,7 @@ def _in_float32(draw: Draw, specimen: Specimen, table: Table, edges: list[list[f
 
 
 def _in_other_form(draw: Draw, specimen: Specimen, table: Table) -> Table:
-    """The rows in another container and of other dtypes, which the source takes."""
+    """Return the rows in another container and with other dtypes that the source accepts."""
     for _ in range(_TRIES):
         other = _of_random_form(draw, table, getattr(specimen.fast, "feature_names_in_", None))
         with contextlib.suppress(Exception):  # whatever sources and steps raise
@@ -157,7 +157,7 @@ def _of_random_form(draw: Draw, table: Table, names: Any) -> Table:
     if len(table.numeric) == width:
         container = random_container(draw, container)
     several = random_kinds(draw, container, width)
-    if len(table.numeric) < width:  # missing values of pandas' own are an accident where they meet texts
+    if len(table.numeric) < width:  # how pandas' own missing values behave next to strings is accidental
         several = tuple("float64" if kind[0].isupper() or "pyarrow" in kind else kind for kind in several)
     kinds = tuple(several[j] if j in table.numeric else kind for j, kind in enumerate(table.kinds))
     names = table.names or (tuple(f"y{j}" for j in range(width)) if names is None else tuple(names))
@@ -166,7 +166,7 @@ def _of_random_form(draw: Draw, table: Table, names: Any) -> Table:
 
 
 def _texts(draw: Draw, table: Table) -> Table:
-    """Texts of known and unknown words, none, one of all words, and what Unicode has."""
+    """Return texts of known and unknown words, an empty text, one with all words, and Unicode characters."""
     words = [
         *" ".join(table.values[:, 0]).split(),
         "unknown",
@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Rows between which the source's label changes, by bisection, and rows one unit in the last place apart."""
+    """Return rows between which the source's label changes, found by bisection, and rows one ulp away."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []
@@ -198,9 +198,9 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     a = table.take(first[differ])
     x, z = _numbers(a), _numbers(table.take(second[differ]))
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))
-    kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # texts are those of one end
+    kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # strings are the first endpoint's
     a, b, of_a = a.take(kept), b.take(kept), labels[first[differ]][kept]
-    with contextlib.suppress(ValueError):  # of steps that refuse most numbers
+    with contextlib.suppress(ValueError):  # from steps that refuse most numbers
         for _ in range(_MOST_HALVINGS if kept.any() else 0):
             x, z = _numbers(a), _numbers(b)
             middle = _with_numbers(a, x + 0.5 * (z - x))
@@ -221,7 +221,7 @@ def _labels(specimen: Specimen, table: Table) -> Any:
 
 
 def _beside(draw: Draw, table: Table) -> Table:
-    """Rows with one number moved by one unit in the last place of its column's dtype, or by one."""
+    """Return rows with one number moved by one unit in the last place of its column's dtype, or an integer by 1."""
     values = table.values.copy()
     for row in values:
         j = table.numeric[draw.whole(0, len(table.numeric) - 1)]

@@ -1,7 +1,7 @@
-"""Rows after the input map of a model in extended precision, independent of the package's arithmetic.
+"""Rows after a model's input map in extended precision, independent of the package's arithmetic.
 
-Pieces and turns are looked up at the source's own numbers as long as all earlier steps are replayed bit for bit, and at
-the real numbers after other steps.
+Pieces and turns are looked up at the source's own numbers while all earlier steps can be replayed bit for bit, and at
+the exact numbers after any other step.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from approxsvm.ir.ops import (
 )
 from zoo.balls import Ball, Extended, quiet
 
-# models/FORMAT.md: normal quantiles are of no smaller probability, and dense rows of no smaller norm are divided.
+# From models/FORMAT.md: smaller probabilities are clamped for normal quantiles; dense rows of smaller norm are kept.
 _LEAST_PROBABILITY = 2.0**-24
 _LEAST_NORM = 10 * 2.0**-52
-# A number of a table that stands for the feature itself.
+# Table value that means the feature itself.
 _SAME = np.inf
 
 Array = Any
 
 
 class _Rows:
-    """What a step takes of rows: real numbers, the source's own while all are known, and rows that it refuses."""
+    """A step's input: exact numbers, the source's own if all are known, and a mask of the rows that it refuses."""
 
     def __init__(self, x: Ball, own: Array | None, refused: Array) -> None:
         self.x, self.own, self.refused = x, own, refused
 
     @property
     def at(self) -> Array:
-        """Numbers that say which piece is meant."""
+        """Numbers that determine the piece."""
         return self.x.mid if self.own is None else self.own
 
     def refuse(self, outside: Array) -> None:
         self.refused |= outside.any(axis=1)
 
     def find(self, j: int, edges: Array, side: str = "right") -> tuple[Array, Array]:
-        """Return the first and the last interval between edges that feature j may be in."""
+        """Return the first and last intervals between edges that may contain feature j."""
         ends = (self.own[:, j],) * 2 if self.own is not None else self.x[:, j].ends
         first, last = (np.searchsorted(edges.astype(end.dtype), end, side=side) for end in ends)
         return first, np.maximum(first, last)
@@ -58,7 +58,7 @@ class _Rows:
 
 @quiet
 def mapped(map_: InputMap | None, rows: Any) -> Ball:
-    """Return mapped rows; those that the source refuses are NaN."""
+    """Return the mapped rows; rows that the source refuses become NaN."""
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
     if map_ is None:
         x = Ball.of(dense)
@@ -121,11 +121,11 @@ def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
         return x, rows.own
     low = op.low.astype(at.dtype)
     own = low + (at - low) % length
-    # fmod is exact, and so is a ball's product with the few turns that the source may differ by.
+    # fmod is exact, and so is the product with the few turns by which the source may differ.
     moved = x - low
     turned = Ball(np.fmod(moved.mid, length.astype(Extended)), moved.rad) + low
     turned = turned - Ball.of(length) * np.rint((turned.mid - own) / length.astype(Extended))
-    # After steps of other arithmetic, a row next to a full turn may be on either side of it.
+    # After steps with other arithmetic, a row near a full turn may be on either side of it.
     near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
     if rows.own is None:
         turned = Ball(turned.mid, np.where(near, np.inf, turned.rad))

@@ -1,7 +1,7 @@
-"""Decision values and probabilities in extended precision: the oracle for every value and bound.
+"""Decision values and probabilities in extended precision: the oracle for all values and bounds.
 
-It uses the numbers that a model was read with, and none of the package's arithmetic. Results come with a slack: their
-largest distance from the real numbers. A row without an answer, such as one that the source refuses, is NaN.
+It uses a model's parameters as read, and none of the package's arithmetic. Each result has a slack, a bound on its
+distance from the exact value. A row without an answer, such as one that the source refuses, is NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zoo.mapped_rows import mapped
 
 @quiet
 def decision_values(model: Any, rows: Any) -> tuple[Any, Any]:
-    """Return values, (n, n_decisions) in the order and sign of the model, and their slack."""
+    """Return values of shape (n, n_decisions), in the model's order and sign, and their slack."""
     found = values_of(model, rows)
     return found.mid, found.rad
 
@@ -33,7 +33,7 @@ def decision_values(model: Any, rows: Any) -> tuple[Any, Any]:
 def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
     """Return probabilities, in the order of the model's labels, and their slack; (None, None) if it has none.
 
-    They are (normal, outlier) of one class, and deviations of a Gaussian process for a regression.
+    For a one-class model, they are (normal, outlier), and for a regression, a Gaussian process's deviations.
     """
     found = probabilities_of(model, rows)
     return (None, None) if found is None else (found.mid, found.rad)
@@ -41,7 +41,7 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
 
 @quiet
 def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
-    """Return which rows have all decision values, (n, n_decisions) or (n,) of one, within bounds of the exact ones."""
+    """Return which rows have all decision values, shape (n, n_decisions) or (n,), within bounds of the exact ones."""
     exact = values_of(model, rows)
     values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
     return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
@@ -49,7 +49,7 @@ def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
 
 @quiet
 def answers(model: Any, rows: Any) -> dict[str, Any]:
-    """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
+    """Return the results of scikit-learn's methods: labels as an array, numbers as balls, in its order and sign."""
     found: dict[str, Any]
     values = values_of(model, rows)
     if isinstance(model.outputs.probability, GaussianDensity):
@@ -73,7 +73,7 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
 
 
 def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
-    """Labels, side by side if there are several targets, from what else is known of the rows."""
+    """Return labels (a column per target if there are several) from the rows' values and probabilities."""
     outputs, labels = model.outputs, model.labels
     if not isinstance(model, Ensemble) or model.n_decisions > 0:
         return labels[class_numbers.predicted_class(outputs, values, shares)]
@@ -90,7 +90,7 @@ def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
 
 
 def values_of(model: Any, rows: Any) -> Ball:
-    """Decision values of a model or an ensemble; no columns where it has none."""
+    """Return decision values of a model or an ensemble, with no columns if it has none."""
     if not isinstance(model, Ensemble):
         return values_at(model, mapped(model.input_map, rows))
     if model.n_decisions == 0:
@@ -100,7 +100,7 @@ def values_of(model: Any, rows: Any) -> Ball:
 
 
 def values_at(model: Any, x: Ball) -> Ball:
-    """Decision values of a single model at mapped rows."""
+    """Return a single model's decision values at mapped rows."""
     if isinstance(model, TaylorModel):
         return _taylor(model, x) + model.intercept
     if isinstance(model, CosineModel):
@@ -148,14 +148,14 @@ def _taylor(model: TaylorModel, x: Ball) -> Ball:
 
 
 def _combined(model: Ensemble, rows: Any) -> Ball:
-    """The numbers of members, side by side or added up by weight."""
+    """Return the members' numbers, as columns or as weighted sums."""
     columns = Ball.join([_columns(member, rows) for member in model.members])
     weights, addends = model.combination.weights, model.combination.addends
     return columns if weights is None else columns @ weights.T + addends
 
 
 def _columns(member: Any, rows: Any) -> Ball:
-    """Numbers of a member."""
+    """Return a member's values, scores or probabilities."""
     if member.task == "regression":
         return values_of(member, rows)
     found = probabilities_of(member, rows)
@@ -166,7 +166,7 @@ def _columns(member: Any, rows: Any) -> Ball:
 
 
 def probabilities_of(model: Any, rows: Any) -> Ball | None:
-    """Probabilities of a model or an ensemble, None if it has none."""
+    """Return the probabilities from a model or an ensemble, or None if it has none."""
     head = model.outputs.probability
     if isinstance(head, MembersMean):
         return _combined(model, rows) / head.total

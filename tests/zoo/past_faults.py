@@ -1,10 +1,10 @@
-"""Past faults, each as an edit that restores it: the zoo has to find it without the fault's own test.
+"""Past faults, each as edits that restore it: the zoo must find it without the fault's own test.
 
-    python -m tests.zoo.past_faults                   # each in turn, in a copy of the sources
-    python -m tests.zoo.past_faults --only sparse     # some
+    python -m tests.zoo.past_faults                   # all, each in a copy of the sources
+    python -m tests.zoo.past_faults --only sparse     # only some
 
-A copy of the tree gets the edits (C++ is built there, which takes minutes) and runs the selection of test_zoo.py until
-an entry has a fault that it has not without them. Exit status 1: some are not found.
+The edits are applied to a copy of the tree (C++ is built there, which takes minutes). The selection of test_zoo.py runs
+there until an entry shows a fault that it does not show without the edits. Exit status 1: some are not found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import click
 
-sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # tests, and benchmarks
+sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # for tests and benchmarks
 
 import approxsvm._native
 from approxsvm.errors import UnsupportedModelError
@@ -38,7 +38,7 @@ from zoo.workers import prepare
 REPOSITORY = Path(__file__).parents[2]
 _ENTRIES = ZOO | {entry.name: entry for several in REFUSED.values() for entry in several}
 
-# The package of an editable installation would come before that of the copy.
+# An editable installation's package would be imported instead of the copy's.
 _SITE_CUSTOMIZE = """\
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
@@ -47,14 +47,14 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ 
 
 @dataclass(frozen=True)
 class Edit:
-    """Lines of a file that are replaced, which stand there exactly once."""
+    """Lines that occur exactly once in a file, and their replacement."""
 
     file: str
     old: str
     new: str
 
     def applied(self, tree: Path) -> str:
-        """Return the text of the file with the new lines; ValueError if it has not the old ones."""
+        """Return the file's text with the new lines; raise ValueError unless the old ones occur exactly once."""
         text = (tree / self.file).read_text()
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file}: {text.count(self.old)} times: {self.old!r}")
@@ -68,7 +68,7 @@ class PastFault:
     name: str
     what: str
     edits: tuple[Edit, ...]
-    first: str  # a regular expression: entries that are tried before the others
+    first: str  # a regular expression for entries that are tried first
 
     @property
     def is_native(self) -> bool:
@@ -96,7 +96,7 @@ def _edit(text: str) -> Edit:
 
 
 def write_tree(tree: Path, fault: PastFault) -> None:
-    """Copy the sources, and put the fault back."""
+    """Copy the sources, and restore the fault."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split("\0")
     for file in filter(None, listed):
@@ -111,7 +111,7 @@ def write_tree(tree: Path, fault: PastFault) -> None:
 
 
 def _build(tree: Path) -> Path:
-    """Compile what a copy has in C++ for one instruction set, and return where that is."""
+    """Compile a copy's C++ for one instruction set, and return the folder with the result."""
     site = tree / "site"
     defined = {"APPROXSVM_TARGETS": "avx2", "CMAKE_CXX_FLAGS_RELEASE": "-O1"}
     options = ["-q", "--no-deps", "--no-build-isolation", "--target", site]
@@ -122,7 +122,7 @@ def _build(tree: Path) -> Path:
 
 @cache
 def _prepared(executors: str) -> list[Executor]:
-    """Executors whose names match a regular expression, with what they need in a folder that stays until the end."""
+    """Prepare executors whose names match a regular expression, in a folder that is removed at exit."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     chosen = [one for one in EVERY if re.search(executors, one.name)]
@@ -131,14 +131,14 @@ def _prepared(executors: str) -> list[Executor]:
 
 
 def entry_words(name: str, executors: str) -> list[str]:
-    """Return the faults of an entry by the selection of test_zoo.py."""
+    """Return an entry's faults in the selection of test_zoo.py."""
     with quiet() as folder:
         try:
             one = specimen(_ENTRIES[name], folder)
             return [str(fault) for fault in entry_faults(one, _prepared(executors), 0)[1]]
         except UnsupportedModelError as error:
             return [] if name not in ZOO else [str(error)]
-        except Exception as error:  # a test that fails
+        except Exception as error:  # counts as a failed test
             return [f"{type(error).__name__}: {error}"]
 
 
@@ -152,7 +152,7 @@ def _kind(words: str) -> str:
 
 
 def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
-    """Return the first fault of an entry that it has in the copy alone, "" if there is none."""
+    """Return the first fault that an entry shows only in the copy, or "" if there is none."""
     code = "import sys; sys.path[:0] = ['tests', '.']; from zoo import past_faults; past_faults.report(*sys.argv[1:])"
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     errors = tree / "stderr"
@@ -181,7 +181,7 @@ def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
 
 
 def report(first: str, executors: str) -> None:
-    """Print the faults of all entries, one line of JSON for each, those first whose name matches."""
+    """Print all entries' faults, one line of JSON per entry; entries whose names match come first."""
     assert Path(approxsvm.__file__).parents[1] == Path.cwd(), approxsvm.__file__
     for name in sorted(_ENTRIES, key=lambda name: not re.search(first, name)):
         print(json.dumps([name, entry_words(name, executors)]), flush=True)

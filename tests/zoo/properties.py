@@ -1,4 +1,4 @@
-"""Properties that must hold for every answer of every interface."""
+"""Properties that every answer from every interface must have."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from zoo.tables import Table
 from zoo.tampering import state_of
 
 _NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds", "probability_slack"))
-# Rows that a source answers and the package refuses, as the documentation says: dtypes and containers of which steps
-# make other numbers, entries that SciPy adds up, what is beyond the range of float64.
+# Rows that a source answers and the package refuses, as documented: dtypes and containers for which steps compute other
+# numbers, repeated entries that SciPy sums, and values outside the range of float64.
 _REFUSED_ALONE = (
     r"; pass |several entries in one column|X\.sort_indices|exceeds the range of float|"
     r"certain to .* in float64, and not to the tolerance|norm of a sparse row must be|"
@@ -32,7 +32,7 @@ _REFUSED_ALONE = (
 
 
 def interface_faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
-    """Yield what is wrong with an interface for the rows of a table, or with how it is closed to the source."""
+    """Yield the faults of an interface for a table's rows, or of its refusal if it does not serve the source."""
     if executor.why_not(specimen):
         yield from _closed_faults(specimen, executor)
     elif executor.takes(specimen, table):
@@ -40,7 +40,7 @@ def interface_faults(specimen: Specimen, executor: Executor, table: Table) -> It
 
 
 def _closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
-    """Yield where a closed interface answers all the same, or says something else than `why_not`."""
+    """Yield a fault if a closed interface answers, or gives a different reason than `why_not`."""
     if not executor.refuses_itself:
         return
     try:
@@ -53,7 +53,7 @@ def _closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
 
 
 def _faults_of_rows(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
-    """Yield what is wrong with the answers of an interface for the rows of a table."""
+    """Yield the faults in an interface's answers for a table's rows."""
     for fault in _faults(specimen, executor, table):
         yield f"{specimen.name}, {executor.name}, {table.form}: {fault}"
 
@@ -79,7 +79,7 @@ def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[st
         expected, good = expected.take(kept), specimen.rows_of(good, kept)
         try:
             found = executor.answers(specimen, good)
-        except RefusedError as error:  # sparse rows are out of order together
+        except RefusedError as error:  # sparse rows are unsorted only together
             if not re.search(_REFUSED_ALONE, str(error)):
                 yield f"refused: {error}"
             return
@@ -88,14 +88,14 @@ def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[st
 
 
 def _promises(found: Answers) -> bool:
-    """Whether answers of one row are more than a guess."""
+    """Return whether the answers for one row include any guarantee."""
     if found.certified is not None:
         return bool(found.certified.any())
     return found.bounds is None or bool(np.isfinite(found.bounds).any())
 
 
 def _refused_alone(specimen: Specimen, executor: Executor, row: Table) -> str:
-    """Return why the interface refuses rows, "" if it answers."""
+    """Return why the interface refuses rows, or "" if it answers."""
     try:
         executor.answers(specimen, row)
     except RefusedError as error:
@@ -104,14 +104,14 @@ def _refused_alone(specimen: Specimen, executor: Executor, row: Table) -> str:
 
 
 def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Table) -> Iterator[str]:
-    """The source refuses this row: so has the interface, or it certifies nothing."""
+    """Yield faults for a row that the source refuses: the interface must refuse it, or certify nothing."""
     try:
         found = executor.answers(specimen, row)
     except RefusedError as error:
         if executor.names_row and re.search("NaN|infini", str(error)) and "column" not in str(error):
             yield f"the refusal of a row names no column: {error}"
     else:
-        # In float32 a source's own steps may overflow: a guess is allowed.
+        # In float32, a source's own steps may overflow: an uncertified answer is allowed.
         if (executor.refuses and "float32" not in row.kinds) or _promises(found):
             yield f"answers a row that the source refuses: {row.code()[:200]}"
         return
@@ -163,7 +163,7 @@ def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) ->
         yield f"{name} of shape {found.shape} instead of {exact.shape}"
         return
     error = np.abs(found - exact)
-    # Where the oracle has no value, none may be given with a bound.
+    # Where the oracle has no value, no value with a bound is allowed.
     broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
     if broken.any():
         i = int(np.flatnonzero(broken.any(axis=1))[0])
@@ -175,7 +175,7 @@ def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) ->
 
 
 def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, table: Table) -> Iterator[str]:
-    """Yield where answers differ in bits from those of the twin, or in more than the bounds from those of a batch."""
+    """Yield where answers are not bit-identical to the twin's, or differ from a batch's by more than the bounds."""
     twin, seen = executor.twin, executor.seen(specimen, table)
     if twin is not None:
         theirs = specimen.once((twin.name, seen), lambda one: twin.answers(one, seen))
@@ -201,17 +201,17 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield where the source's own numbers are not those of the model that was read from it."""
+    """Yield where the source's own numbers differ from those of the model read from it."""
     model, theirs = specimen.model, answers(specimen.source, table)
     ours = oracle.answers(model, specimen.numbers(table))
-    is_file = specimen.compiled_from is not specimen.source  # which does not say what scores of several classes are
+    is_file = specimen.compiled_from is not specimen.source  # a file does not define the scores of several classes
     if not specimen.artifact.has_decision_function or (is_file and len(model.labels) > 2):
         ours.pop("decision_function", None)
     narrow = any(kind in ("float32", "float16") for kind in table.kinds)
     for method, exact in ours.items():
         found = theirs[method]
         if isinstance(found, Exception) or not isinstance(exact, Ball):
-            continue  # labels are held against the source's elsewhere
+            continue  # labels are compared with the source's elsewhere
         scale = 1.0 if method == "predict_proba" else np.abs(exact.mid).max(axis=0)
         off = np.abs(found.reshape(exact.mid.shape) - exact.mid)
         if not (off <= (1e-3 if narrow else 1e-7) * scale + exact.rad + 1e-300).all():
@@ -228,9 +228,9 @@ def compiling_faults(specimen: Specimen) -> Iterator[str]:
 
 
 def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield where methods of the compiled estimator, or their answers, are not the source's."""
-    good = specimen.expected(table).rows  # sparse ones are dense where the source takes no others
-    is_file = specimen.compiled_from is not specimen.source  # what is beside it are numbers alone: `source_faults`
+    """Yield where the compiled estimator's methods, or their answers, differ from the source's."""
+    good = specimen.expected(table).rows  # sparse rows become dense if the source accepts no others
+    is_file = specimen.compiled_from is not specimen.source  # its source has only numbers: see `source_faults`
     if is_file or len(good.values) == 0 or _refused_alone(specimen, BATCH, good):
         return
     with warnings.catch_warnings():
@@ -242,7 +242,7 @@ def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
     source, fast = specimen.source, specimen.fast
     theirs, ours = answers(source, table), answers(fast, table)
-    if not hasattr(source, "predict"):  # a density, whose `predict` is our own
+    if not hasattr(source, "predict"):  # a density, whose `predict` is our addition
         logs, bounds = fast.score_samples(table.make(), return_bound=True)
         off = np.abs(logs - theirs["score_samples"])
         if not ((off <= bounds + 1e-9 * (1.0 + np.abs(logs))) | (logs == theirs["score_samples"])).all():
@@ -264,7 +264,7 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
         with np.errstate(divide="ignore"):
             if not _same_bits(fast.predict_log_proba(table.make()), np.log(ours["predict_proba"])):
                 yield "predict_log_proba is not the logarithm of predict_proba"
-    # Ensembles have no values to compare, and verify compares with the source's own labels.
+    # Ensembles have no values to compare, and verify uses the source's own labels.
     if finding.verdict == "equal" and not artifact.members and specimen.options.get("labels") != "probability":
         report = approxsvm.verify(fast, specimen.compiled_from, table.make())
         if not report.kept:
@@ -272,10 +272,10 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 
 
 def _narrow_faults(specimen: Specimen, table: Table, theirs: Any, ours: Any) -> Iterator[str]:
-    """Yield where values are further than their bound from those of a source that maps rows in float32."""
+    """Yield where values differ by more than their bound from those of a source that maps rows in float32."""
     machine = specimen.source[-1] if isinstance(specimen.source, Pipeline) else None
     if "float32" not in table.kinds or not isinstance(machine, SVC) or len(machine.classes_) > 2:
-        return  # other machines compute in float32, too
+        return  # other kernel machines also compute in float32
     given, found = theirs["decision_function"], ours["decision_function"]
     if not isinstance(found, Exception):
         off = np.abs(given - found)

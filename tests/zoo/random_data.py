@@ -1,4 +1,4 @@
-"""Random rows and targets of many scales, dtypes and containers."""
+"""Random rows and targets with many scales, dtypes and containers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _WORDS = ("a", "b", "c", "ab", "aab", "abc", "x", "y")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows to train on and to predict."""
+    """Rows to train on and to predict on."""
 
     table: Table  # to train on
-    rows: Any  # numbers, and perhaps texts, of rows to predict, before they have dtypes
-    middle: FloatArray  # of the numbers of each column
-    is_symmetric: bool  # whether the second half of the rows to train on is the negative of the first
+    rows: Any  # numbers, and perhaps strings, of rows to predict on, before they have dtypes
+    middle: FloatArray  # median of each column's numbers
+    is_symmetric: bool  # True if the second half of the training rows is the negative of the first
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
-        """The rows to train on."""
+        """The training rows."""
         return self.table.make()
 
     @cached_property
@@ -41,17 +41,17 @@ class Data:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of finite numbers, where there are other columns; of texts: `texts`."""
+        """Names of the columns of finite numbers, if there are other columns."""
         return [n for n in self.table.names or () if n not in ("text", "holes", "date")]
 
     @property
     def has_strangers(self) -> bool:
-        """Whether a column holds texts, dates or what is not finite."""
+        """True if columns contain strings, dates or non-finite numbers."""
         return "text" in (self.table.names or ())
 
 
 def random_data(draw: Draw) -> Data:
-    """Rows of any kind."""
+    """Draw rows of any kind."""
     n_rows, n_features = 2 * draw.whole(9, 30), draw.whole(1, 6)
     container = "texts" if draw.maybe(0.04) else random_container(draw)
     if container == "texts":
@@ -61,7 +61,7 @@ def random_data(draw: Draw) -> Data:
     kinds = random_kinds(draw, container, n_features)
     plain = set(kinds) == {"float64"}
     matrix = draw.one(_matrix, *([_matrix] * 2 if plain else [_small, _small]))(draw, n_rows, n_features)
-    if is_symmetric:  # few rows, so that intercepts are exactly 0 now and then
+    if is_symmetric:  # few rows, so that intercepts are sometimes exactly 0
         n_rows = 2 * draw.whole(3, 9)
         matrix = _small(draw, n_rows, n_features)
         matrix[n_rows // 2 :] = -matrix[: n_rows // 2]
@@ -79,7 +79,7 @@ def random_data(draw: Draw) -> Data:
     names: list[Any] = [pattern.format(j) for j in range(n_features)]
     if draw.maybe(0.12):
         names = draw.one([int(k) for k in draw.rng.permutation(n_features)], [f"x{k // 2}" for k in range(n_features)])
-    elif draw.maybe(0.3):  # columns of texts, of NaN and infinity, and of dates, anywhere
+    elif draw.maybe(0.3):  # columns of strings, of NaN and infinity, and of dates, in any position
         order = draw.rng.permutation(n_features + 3)
         names, kinds = (
             [*names, "text", "holes", "date"],
@@ -92,7 +92,7 @@ def random_data(draw: Draw) -> Data:
 
 
 def varied_data(draw: Draw, table: Table) -> Data:
-    """Rows of an entry of the zoo, often in another dtype and container, and others about them."""
+    """Return a zoo entry's rows, often with other dtypes or in another container, and other rows near them."""
     width, values = len(table.kinds), table.values
     picked = values[draw.rng.integers(len(values), size=draw.whole(8, 40))]
     if len(table.numeric) < width:
@@ -116,7 +116,7 @@ def _with_strangers(numbers: FloatArray) -> Any:
 
 
 def _small(draw: Draw, n_rows: int, n_features: int) -> FloatArray:
-    """Numbers that most dtypes hold: counts, or halves and tenths of them."""
+    """Return numbers that most dtypes can represent: integers, or their halves, tenths or twelfths."""
     matrix = draw.rng.integers(draw.one(0, -12), draw.one(3, 12, 100), (n_rows, n_features)).astype(np.float64)
     return np.asarray(matrix / draw.one(1.0, 1.0, 2.0, 10.0, 12.0))
 
@@ -140,7 +140,7 @@ def _matrix(draw: Draw, n_rows: int, n_features: int) -> FloatArray:
     return matrix
 
 
-# Names of classes: whole numbers, text, booleans, and what is beyond int64.
+# Class names: integers, strings and floats.
 _LABELS: tuple[Sequence[Any], ...] = (
     [0, 1, 2, 3],
     [-1, 1, 0, 7],
@@ -153,7 +153,7 @@ _LABELS: tuple[Sequence[Any], ...] = (
 
 
 def random_labels(draw: Draw, matrix: FloatArray, n_classes: int, is_symmetric: bool = False) -> Any:
-    """Labels of some odd type, each at least five times."""
+    """Draw labels, often of an unusual type."""
     z = (matrix - matrix.mean(axis=0)) / (matrix.std(axis=0) + 1e-300)
     score = np.sin(z).sum(axis=1) + 0.3 * z[:, 0] ** 2 + 0.5 * draw.rng.normal(size=len(z))
     codes = np.argsort(np.argsort(score)) * n_classes // len(score)
@@ -176,7 +176,7 @@ def random_labels(draw: Draw, matrix: FloatArray, n_classes: int, is_symmetric: 
 
 
 def random_target(draw: Draw, matrix: FloatArray, n_targets: int) -> Any:
-    """Values of some scale; of shape (n_rows, n_targets) where that is not 0."""
+    """Draw values of some scale, of shape (n_rows, n_targets), or (n_rows,) if n_targets is 0."""
     z = (matrix - matrix.mean(axis=0)) / (matrix.std(axis=0) + 1e-300)
     phases = draw.rng.normal(size=max(n_targets, 1))
     y = np.column_stack([np.sin(z + phase).sum(axis=1) for phase in phases])

@@ -1,8 +1,8 @@
-"""Random fitted estimators: of every class that readers take, with parameters that scikit-learn allows it.
+"""Random fitted estimators of every class that readers accept, with parameters that scikit-learn allows.
 
-Classes are those of approxsvm/frontends/sklearn/known_types.py, so that what a reader learns is attacked from that day
-on; now and then it is any other class of scikit-learn, which has to be refused. A parameter's values are what its
-class's own constraints allow. What scikit-learn refuses all the same is "not fitted".
+Classes are those in approxsvm/frontends/sklearn/known_types.py, so that every class added to a reader is tested from
+then on; sometimes another scikit-learn class is drawn, which must be refused. Parameter values satisfy the class's own
+constraints. A source that scikit-learn still refuses is "not fitted".
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from zoo.tables import CELLS
 
 Task = Literal["classification", "regression", "one_class"]
 _TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}
-_STRANGER = 0.03  # share of the classes that readers do not take
-_CHANGED = 0.3  # share of the parameters that are not the default
-_VARIED = 0.08  # share of an entry's parameters that get another value
-# Parameters that change how long it takes, or what is printed, alone; and those that say nothing of what is computed.
+_STRANGER = 0.03  # fraction of classes that readers do not accept
+_CHANGED = 0.3  # fraction of parameters that differ from the default
+_VARIED = 0.08  # fraction of an entry's parameters that get another value
+# Parameters that change only the time or the printed text, or that do not affect the computation.
 _LEFT = (
     *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X", "cv"),
     *("copy_X_train", "n_restarts_optimizer", "random_state", "estimator", "estimators", "final_estimator"),
     *("regressor", "max_features", "n_targets", "categories", "input", "encoding", "ngram_range", "vocabulary"),
 )
-# Values of parameters that their constraints say nothing about.
+# Values of parameters that have no constraints.
 _GIVEN: dict[str, tuple[Any, ...]] = {
     "dtype": (np.float32, np.float32, np.float64, np.float16, np.longdouble, int, np.int32, np.int8, np.uint8, bool),
     "func": (np.log1p, np.log1p, np.log, np.sqrt, np.abs),
 }
 _MAX_ITER = 500
 _MOST_COLUMNS = 100
-_TRIES = 4  # to fit something
+_TRIES = 4  # attempts to fit an estimator
 
 
 def _classes(*roles: str) -> list[Any]:
@@ -70,20 +70,20 @@ _STRANGERS = [kind for _, kind in all_estimators()]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """An estimator and what it is fitted with, besides its rows."""
+    """An estimator, and what it is fitted with in addition to its rows."""
 
     estimator: Any
     y: Any
     weights: dict[str, Any]
 
     def fitted(self, X: Any) -> Any:
-        """A copy that is fitted."""
-        # clone leaves what is inside a FrozenEstimator to be shared, and tampered with
+        """Return a fitted copy."""
+        # clone would share, and let tampering change, the estimator inside a FrozenEstimator
         return clone(copy.deepcopy(self.estimator)).fit(X, self.y, **self.weights)
 
 
 def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
-    """An estimator that can be fitted on the data, and that, fitted; whatever scikit-learn raises where none can be."""
+    """Return an estimator and a fitted copy; if none can be fitted, raise scikit-learn's error."""
     task: Task = draw.one("classification", "classification", "classification", "regression", "regression", "one_class")
     n_targets = draw.whole(1, 3) if task == "regression" and draw.maybe(0.15) else 0
     several = task == "classification" and draw.maybe(0.1)
@@ -113,7 +113,7 @@ def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
 
 
 def varied_source(draw: Draw, source: Any, data: Data, y: Any) -> tuple[Made, Any]:
-    """An entry's source with other parameters, steps in front and wrappers; and that, fitted on the data."""
+    """Return an entry's source with other parameters, preceding steps and wrappers, and a copy fitted on the data."""
     kind = source.__sklearn_tags__().estimator_type
     tasks: list[Task] = [task for task, tag in _TAGS.items() if tag == kind]
     maker = _Maker(draw, tasks[0] if tasks else "one_class", y)
@@ -131,38 +131,38 @@ def varied_source(draw: Draw, source: Any, data: Data, y: Any) -> tuple[Made, An
 
 
 def _no_score(estimator: Any, X: Any, y: Any = None) -> float:
-    """Of a search that has nothing to choose."""
+    """Return 0, the score in a search without alternatives."""
     return 0.0
 
 
 def width_of(X: Any) -> int:
-    """Number of columns."""
+    """Return the number of columns."""
     return int(X.shape[1]) if hasattr(X, "shape") else len(X[0])
 
 
 def even_columns(X: Any) -> Any:
-    """Positions of every second column, as a callable selection."""
+    """Return the indices of every second column, as a callable selection."""
     return list(range(0, X.shape[1], 2))
 
 
 class _Maker:
-    """Estimators for one problem."""
+    """Makes estimators for one problem."""
 
     def __init__(self, draw: Draw, task: Task, y: Any) -> None:
         self.draw, self.task, self.y = draw, task, y
         self.kinds: list[Any] = []
-        self.categories: list[list[Any]] | None = None  # explicit ones, for encoders of the rows at hand
+        self.categories: list[list[Any]] | None = None  # explicit categories, for encoders of the current rows
 
     # --- one estimator
 
     def made(self, kind: Any, width: int, **given: Any) -> Any:
-        """An estimator of a class, some parameters of which are not the default."""
+        """Return an estimator of a class, with some parameters different from the default."""
         draw, allowed = self.draw, getattr(kind, "_parameter_constraints", {})
         for name in (name for name in kind._get_param_names() if name not in (*given, *_LEFT)):
             if draw.maybe(_CHANGED) and (values := self.values(name, allowed.get(name, "no_validation"), width)):
                 given[name] = draw.typed(draw.one(*values))
         names = kind._get_param_names()
-        given |= {"n_features": 8} if "n_features" in names else {}  # not a million columns
+        given |= {"n_features": 8} if "n_features" in names else {}  # instead of a million columns
         given |= {"random_state": 0} if "random_state" in names else {}
         given |= {"max_iter": _MAX_ITER} if "max_iter" in names and "max_iter" not in given else {}
         if kind in _ENCODERS and self.categories and draw.maybe(0.3):
@@ -176,7 +176,7 @@ class _Maker:
         return kind(**given)
 
     def values(self, name: str, constraints: Sequence[Any] | str, width: int) -> list[Any]:
-        """Values of a parameter by its constraints."""
+        """Return values of a parameter that satisfy its constraints."""
         draw, found = self.draw, list(_GIVEN.get(name, ()))
         for constraint in map(make_constraint, () if constraints == "no_validation" or found else constraints):
             if isinstance(constraint, Options):
@@ -195,7 +195,7 @@ class _Maker:
         return found
 
     def _gp_kernel(self, width: int) -> Any:
-        """One RBF kernel among constants and noise, in any order; or whatever there is."""
+        """Return an RBF kernel combined with constants and noise in any order, or sometimes another kernel."""
         draw, length = self.draw, self.draw.power(-1, 2)
         usual = kernels.RBF(length), kernels.RBF([length]), kernels.RBF(length * np.arange(1.0, width + 1))
         others = (
@@ -214,7 +214,7 @@ class _Maker:
     # --- steps
 
     def step(self, X: Any, depth: int = 0) -> tuple[Any, Any]:
-        """A transformer, and what it makes of the rows, which the next one gets; another where it cannot be fitted."""
+        """Return a transformer that can be fitted, and the transformed rows, which are the next one's input."""
         draw = self.draw
         for _ in range(_TRIES):
             try:
@@ -237,12 +237,12 @@ class _Maker:
         if depth < 2 and draw.maybe(0.3):
             return draw.one(self._columns, self._union, self._nested)(X, depth)
         if not self.kinds or draw.maybe(0.7):
-            self.kinds.append(draw.one(*_STEPS))  # later steps may be of the same class
+            self.kinds.append(draw.one(*_STEPS))  # later steps may have the same class
         self.categories = self._categories(X)
         return self.made(draw.one(*self.kinds), width)
 
     def _categories(self, X: Any) -> list[list[Any]] | None:
-        """The numbers of each column, if they are few, and what may be taken for a missing one."""
+        """Return each column's numbers, if they are few, and cells that may be mistaken for missing ones."""
         try:
             columns = [sorted(set(column)) for column in np.asarray(X, np.float64).T.tolist()]
         except (TypeError, ValueError):
@@ -265,7 +265,7 @@ class _Maker:
         return FeatureUnion(parts, transformer_weights=self._weights(parts))
 
     def _columns(self, X: Any, depth: int) -> Any:
-        """Parts of the columns, each selection in some notation."""
+        """Return a ColumnTransformer, with column selections in various notations."""
         draw, width = self.draw, width_of(X)
         X = np.asarray(X) if isinstance(X, list) else X
         names = list(X.columns) if hasattr(X, "columns") else None
@@ -306,7 +306,7 @@ class _Maker:
     # --- an entry of the zoo
 
     def varied(self, estimator: Any, width: int) -> Any:
-        """The estimator with other parameters, its own and those of its parts."""
+        """Return the estimator with other parameters for itself and its parts."""
         parts = {name: part for name, part in estimator.get_params().items() if isinstance(part, BaseEstimator)}
         for place, part in {"": estimator, **parts}.items():
             allowed = getattr(type(part), "_parameter_constraints", {})
@@ -319,7 +319,7 @@ class _Maker:
         return estimator
 
     def behind_steps(self, estimator: Any, data: Data) -> Any:
-        """The estimator behind a step or two, or none."""
+        """Return the estimator after up to two steps."""
         steps, X = [], data.X
         for k in range(self.draw.one(0, 0, 1, 1, 2)):
             step, X = self.step(X)
@@ -329,7 +329,7 @@ class _Maker:
     # --- the whole
 
     def machine(self, width: int) -> Any:
-        """The last step."""
+        """Draw the last step."""
         tag = _TAGS[self.task]
         pool = _STRANGERS if self.draw.maybe(_STRANGER) else _MACHINES
         while True:
@@ -338,11 +338,11 @@ class _Maker:
                 machine = self.made(kind, width)
                 if machine.__sklearn_tags__().estimator_type == tag:
                     return machine
-            except (TypeError, ValueError, AttributeError, NotFittedError):  # needs an argument, or is of no such type
+            except (TypeError, ValueError, AttributeError, NotFittedError):  # it needs an argument, or has no such tag
                 continue
 
     def pipeline(self, data: Data) -> Any:
-        """Columns that are numbers, some steps, and a machine; often the machine alone."""
+        """Return a pipeline of a selection of columns, some steps and a machine, or often the machine alone."""
         draw, X, steps = self.draw, data.X, []
         if data.table.container == "texts":
             steps.append(("words", self.made(draw.one(*_VECTORIZERS), 1)))
@@ -373,7 +373,7 @@ class _Maker:
         return Pipeline(steps)
 
     def wrapped(self, inner: Any, data: Data) -> Any:
-        """A search, a committee, a calibration, or a pipeline around an estimator."""
+        """Return a search, an ensemble, a calibration, or a pipeline around an estimator."""
         draw, width = self.draw, width_of(data.X)
         if draw.maybe(0.2):
             nothing = [("nothing", draw.one("passthrough", None))] if draw.maybe(0.5) else []
@@ -383,7 +383,7 @@ class _Maker:
             grid = "param_distributions" if "Random" in kind.__name__ else "param_grid"
             return self.made(kind, width, **{grid: {}, "cv": 2, "scoring": _no_score, "estimator": inner})
         kind = draw.one(*_WRAPPERS)
-        if kind is FrozenEstimator or draw.maybe(0.2):  # calibrated after it was fitted, as scikit-learn advises
+        if kind is FrozenEstimator or draw.maybe(0.2):  # calibrated after fitting, as scikit-learn recommends
             inner = FrozenEstimator(clone(inner).fit(data.X, self.y))
         if kind is FrozenEstimator:
             return inner

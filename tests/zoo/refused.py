@@ -1,4 +1,4 @@
-"""Sources that cannot be compiled because they compute differently, each with words of its refusal."""
+"""Sources that cannot be compiled because they compute differently, by part of the error message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from zoo.specimens import Entry
 
 
 def _of_objects(step: Any) -> Any:
-    """Return a function that fits a step behind an imputer which puts in the text "missing_value"."""
+    """Return a function that fits a step after an imputer that inserts the string "missing_value"."""
     return lambda X, y: make_pipeline(SimpleImputer(strategy="constant"), step, SVC()).fit(X.astype(object), y)
 
 

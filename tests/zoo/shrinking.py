@@ -1,4 +1,4 @@
-"""A composed source, the smallest that still has a fault, and that as a few lines of Python."""
+"""Composed sources: reducing one to the smallest that still has a fault, and printing it as a few lines of Python."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
 _PARTS = ("steps", "transformer_list", "transformers", "estimators")
-_ASKED_ROWS = 30  # whether a change of the source is one of its answers
+_ASKED_ROWS = 30  # to see whether a change to the source changes its answers
 _INNER = ("estimator", "regressor", "final_estimator")
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """All that one composed source is made from."""
+    """Everything that determines one composed source."""
 
     made: Made
-    table: Table  # to train on
-    changes: tuple[tuple[int, ...], ...]  # seeds of what is done to it after it was fitted
+    table: Table  # training rows
+    changes: tuple[tuple[int, ...], ...]  # seeds of the changes made after fitting
     asked: tuple[Table, ...]
-    options: dict[str, Any]  # of compile
-    with_sample: bool  # whether compile gets the rows to train on
-    asks: tuple[str, ...]  # the executors, by name, and other judges
+    options: dict[str, Any]  # for compile
+    with_sample: bool  # True if compile gets the training rows
+    asks: tuple[str, ...]  # the names of the executors, and of other places to test
 
     def changed(self, source: Any) -> tuple[Any, tuple[str, ...]]:
-        """The fitted estimator after the changes, and these in words."""
+        """Return the fitted estimator after the changes, and their descriptions."""
         rows, words = self.table.take(slice(_ASKED_ROWS)), []
 
         def ask(source: Any) -> Any:
@@ -53,18 +53,18 @@ class Case:
 
 
 def shrunk(case: Case, is_faulty: Callable[[Case], bool], seconds: float) -> Case:
-    """The smallest case found in so long that `is_faulty` still says yes to."""
+    """Return the smallest case found in this time for which `is_faulty` is still true."""
     end = time.monotonic() + seconds
     smaller = _smaller(case)
     while time.monotonic() < end and (one := next(smaller, None)) is not None:
-        with suppress(Exception):  # of what cannot be fitted
+        with suppress(Exception):  # from sources that cannot be fitted
             if is_faulty(one):
                 case, smaller = one, _smaller(one)
     return case
 
 
 def _smaller(case: Case) -> Iterator[Case]:
-    """What leaves something out, what leaves out much before what leaves out little."""
+    """Yield cases with something left out; larger reductions come first."""
     if len(case.asked) > 1:
         yield from (replace(case, asked=(table,)) for table in case.asked)
     yield from (replace(case, changes=case.changes[:k] + case.changes[k + 1 :]) for k in range(len(case.changes)))
@@ -91,7 +91,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def _halves(n: int) -> Iterator[Any]:
-    """Positions to keep: halves, then all but an eighth, then all but one of few."""
+    """Yield indices to keep: halves, then all but an eighth, then, if they are few, all but one."""
     for parts in (2, 8, *([n] if n <= 12 else [])):
         size = -(-n // parts)
         if 0 < size < n:
@@ -99,7 +99,7 @@ def _halves(n: int) -> Iterator[Any]:
 
 
 def _simpler(estimator: Any) -> Iterator[Any]:
-    """Estimators with a part or a parameter less, or with what is inside a part instead of it."""
+    """Yield estimators without a part or a parameter, or with a part replaced by its inner estimator."""
     params = {"": estimator, **estimator.get_params()}
     for name, value in params.items():
         owner, _, last = name.rpartition("__")
@@ -117,7 +117,7 @@ def _simpler(estimator: Any) -> Iterator[Any]:
 
 
 def _plainer(table: Table) -> Iterator[Table]:
-    """The same rows in float64, an array, and with fewer digits."""
+    """Yield the same rows as float64, as an array, and with fewer digits."""
     if len(table.numeric) == len(table.kinds):
         floats = ("float64",) * len(table.kinds)
         variants = [replace(table, container="array", names=None, kinds=floats), replace(table, kinds=floats)]
@@ -131,7 +131,7 @@ def _plainer(table: Table) -> Iterator[Table]:
 
 
 def as_code(case: Case, words: tuple[str, ...]) -> str:
-    """Lines that make the source and ask both; changes that are no statements stand as comments."""
+    """Return code that fits, compiles and predicts with both; changes that are not statements become comments."""
     made = case.made
     imports = sorted(
         {f"from {_public(type(part))} import {type(part).__name__}" for _, part in parts_of(made.estimator)}

@@ -1,7 +1,7 @@
-"""Every source that the frontends accept, by kind: data, read by the tests and by the generator of random sources.
+"""Every source that the frontends accept, by kind, for the tests and for the generator of random sources.
 
-A group has the rows and the target that its sources are fitted on; a line is one source. Sources with options of
-compile are ``(estimator, options)``. Files of other programs are in zoo/foreign.py.
+A group defines the rows and the target on which its sources are fitted; each line is one source. Sources with compile
+options are ``(estimator, options)``. Files from other programs are in zoo/foreign.py.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from zoo.specimens import Entry, Specimen
 from zoo.tables import Table
 from zoo.tampering import parts_of
 
-# --- rows and targets, of one matrix of numbers
+# --- rows and targets, derived from one matrix
 
 _RNG = np.random.default_rng(7)
 _N, _WIDTH = 60, 4
@@ -78,7 +78,7 @@ _MIXED = np.column_stack(
         (_NUMBERS[:, 0] > 2.0).astype(object),
     ]
 )
-_MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
+_MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # makes intercepts exactly 0
 _MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
 _WHOLE = np.indices((5, 5, 5)).reshape(3, -1).T[2::2] - 2.0
 _NAMES = ("age", "work", "sex", "school", "married")
@@ -92,7 +92,7 @@ def _floats(values: Any, kind: str = "float64", container: str = "array", names:
 
 
 ROWS: dict[str, Table] = {
-    "numbers": _floats(_NUMBERS),  # above 0
+    "numbers": _floats(_NUMBERS),  # positive
     "signed": _floats(_SIGNED),
     "float32": _floats(_SIGNED, "float32"),
     "float16": _floats(_SIGNED, "float16"),
@@ -111,11 +111,11 @@ ROWS: dict[str, Table] = {
     "whole": _floats(_WHOLE[:_N]),
     "above 1": _floats(np.column_stack([1.0 + _NUMBERS[:, :2], np.ones(_N), 1.0 + _CODES[:, 0], 1.0 + _NUMBERS[:, 2]])),
     "empty column": _floats(np.column_stack([_HOLES, np.full(_N, np.nan)])),
-    "large": _floats((2.0**23 + 1.0) * _WHOLE[:_N]),  # numbers whose squares are rounded
+    "large": _floats((2.0**23 + 1.0) * _WHOLE[:_N]),  # their squares are rounded
     "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
-    "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
+    "long": _floats(2.0**54 + 4.0 * _CODES),  # too large to have fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
-    "bits": _floats(np.random.default_rng(31).integers(0, 2, (_N, 40))),  # which the engine of few values takes
+    "bits": _floats(np.random.default_rng(31).integers(0, 2, (_N, 40))),  # for the engine for few values
     "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
     "CSR": _floats(_SPARSE, container="CSR"),
     "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
@@ -153,19 +153,19 @@ _Calibrated = calibration.CalibratedClassifierCV
 
 
 def _each(*kinds: Any, **options: Any) -> dict[str, Any]:
-    """Sources by the names of their classes, of which some are deprecated."""
+    """Return sources by class name; some classes are deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return {kind.__name__: kind(**options) for kind in kinds}
 
 
 def _half(**options: Any) -> Any:
-    """A classifier with probabilities, and without a decision function."""
+    """Return a classifier with probabilities but no decision function."""
     return _Calibrated(svm.SVC(**options), ensemble=False, cv=2)
 
 
 def _small_bag(member: Any, share: float = 0.1) -> Any:
-    """A bag of which some members know no row of a rare class."""
+    """Return a bag in which some members saw no row of a rare class."""
     return ensemble.BaggingClassifier(member, 6, max_samples=share, random_state=0)
 
 
@@ -174,13 +174,13 @@ def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
 
 
 def _before(machine: Any, steps: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    """Pipelines of steps, or of tuples of steps, and a machine; and options of compile."""
+    """Return pipelines of a step, or a tuple of steps, and a machine, with compile options."""
     found = {name: step if isinstance(step, tuple) else (step,) for name, step in steps.items()}
     return {name: (make_pipeline(*some, machine), options) for name, some in found.items()}
 
 
 class FirstColumns(feature_selection.SelectorMixin, BaseEstimator):
-    """A selector of somebody's own."""
+    """A user-defined selector."""
 
     def fit(self, X: Any, y: Any = None) -> FirstColumns:
         self.n_features_in_ = X.shape[1]
@@ -432,7 +432,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }, n_centers=1, degree=3)),
     ("signed", "two", {"RFE, itself": feature_selection.RFE(_SVC(kernel="linear"), n_features_to_select=2),
                        "RFECV, itself": feature_selection.RFECV(_SVC(kernel="linear"), cv=2)}),
-    # Steps that bend
+    # Nonlinear steps
     ("numbers", "three", _before(_SVC(), {
         "log": _P.FunctionTransformer(np.log),
         "log1p": (_P.FunctionTransformer(np.log1p), _P.StandardScaler()),
@@ -469,7 +469,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }, n_centers=2, degree=2)),
     ("signed", "value", _before(_SVR(), {"splines, SVR": _P.SplineTransformer(3), "powers, SVR": _P.PowerTransformer(),
                                          "quantiles, SVR": _P.QuantileTransformer(n_quantiles=9)})),
-    # Steps that refuse numbers of columns of which a selector leaves nothing
+    # Steps that refuse numbers in columns that a selector then removes completely
     ("above 1", "two", _before(make_pipeline(feature_selection.SelectKBest(k=2), _SVC()), {
         "scaled logarithm, chosen": (
             _P.StandardScaler(), _P.MinMaxScaler(feature_range=(1, 2)), _P.FunctionTransformer(np.log)),
@@ -493,7 +493,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "votes of selectors": make_pipeline(impute.SimpleImputer(), ensemble.VotingClassifier([
             (str(k), make_pipeline(_P.StandardScaler(), feature_selection.SelectKBest(k=k), _SVC())) for k in (1, 2)])),
     }),
-    # Numbers that leave float64 on their way, of which a step would make others
+    # Numbers that overflow float64 between steps, where a step would turn them into finite ones
     ("scales", "two", _before(_SVC(), {
         f"scaled by 1e150, {type(step).__name__}": (_P.StandardScaler(), step) for step in (
             _P.Binarizer(), _P.KBinsDiscretizer(4, strategy="uniform"), _P.MinMaxScaler(clip=True),
@@ -598,7 +598,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             transformer_weights={"letters": 0.25}), _SVC()), cv=2),
     }),
     ("texts", "three", {"words, LogisticRegression": make_pipeline(_Text.CountVectorizer(), _Logistic())}),
-    # Other machines behind steps
+    # Other machines after steps
     ("signed", "two", {f"{front}, {name}": (make_pipeline(*_FRONTS[front], *steps), options)
                           for front, name, steps, options in (
         ("PCA", "exact", (_SVC(gamma=0.1),), {"mode": "exact"}),
@@ -615,7 +615,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         ("bins", "products", (decomposition.PCA(3), _P.PolynomialFeatures(2), _SVC(gamma=0.03)), {}),
     )}),
     ("signed", "three", {"bins, calibrated": _Calibrated(make_pipeline(*_FRONTS["bins"], _SVC()), cv=2)}),
-    # Estimators around one
+    # Estimators that wrap one estimator
     *(("signed", target, {
         f"sigmoid of {target}": _half(),
         f"sigmoids of {target}": _Calibrated(make_pipeline(_P.StandardScaler(), _SVC()), cv=2),
@@ -623,7 +623,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         f"isotonic of {target}": _Calibrated(_SVC(), method="isotonic", ensemble=False, cv=2),
         f"isotonics of {target}": _Calibrated(svm.NuSVC(nu=0.2), method="isotonic", cv=2),
     }) for target in ("two", "three")),
-    # Of two classes that are not 0 and 1, scikit-learn 1.9 reads beyond its arrays now and then, and fails.
+    # For two classes other than 0 and 1, scikit-learn 1.9 sometimes reads past the ends of its arrays, and fails.
     *(("signed", target, {
         f"temperature of {n}": _Calibrated(_SVC(), method="temperature", ensemble=False, cv=2),
         f"temperatures of {n}": _Calibrated(_SVC(), method="temperature", cv=2),
@@ -649,7 +649,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "restored target": compose.TransformedTargetRegressor(
             make_pipeline(_P.RobustScaler(), _SVR()), transformer=_P.MinMaxScaler((-2, 5))),
     }),
-    # Estimators around several
+    # Estimators that wrap several estimators
     ("signed", "two", {
         "soft votes": ensemble.VotingClassifier([("a", _half()), ("b", _Logistic())], voting="soft"),
         "votes of two": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC())], weights=[1, 2]),
@@ -729,7 +729,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
     }),
 ]
-# Steps that stand in front of a linear machine, too, whose bound leaves room for nothing but their errors.
+# Steps that also precede a linear machine, whose bound covers almost nothing but their errors.
 _SHOWN = (
     "StandardScaler", "MinMaxScaler", "MinMaxScaler, clipped", "MaxAbsScaler", "RobustScaler", "PCA", "TruncatedSVD",
     "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection", "FeatureAgglomeration", "log",
@@ -737,7 +737,7 @@ _SHOWN = (
     "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
     "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
 )
-# Of these, some that compute in float32 only where they were fitted on such rows.
+# Those that compute in float32 only if fitted on float32 rows.
 _NARROW = (
     "PCA", "TruncatedSVD", "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection",
     "FeatureAgglomeration", "StandardScaler",
@@ -745,7 +745,7 @@ _NARROW = (
 _LINEAR = {"a": _LinearSVC(), "b": _Logistic(), "c": linear_model.Perceptron(), "d": linear_model.RidgeClassifier()}
 _Stack, _Vote = ensemble.StackingClassifier, ensemble.VotingClassifier
 _Fixed = model_selection.FixedThresholdClassifier
-# Linear models, of which the coefficients are edited.
+# Linear models whose coefficients are edited.
 _TIES: list[tuple[str, dict[str, Any]]] = [
     ("two", {
         **_each(_LinearSVC, linear_model.Perceptron),
@@ -772,7 +772,7 @@ _TIES: list[tuple[str, dict[str, Any]]] = [
         for one in (_LinearSVC(), _Logistic(), _Ridge(), linear_model.RidgeClassifier())}),
     ("two", {"outliers": linear_model.SGDOneClassSVM(random_state=0)}),
 ]
-# Machines whose kernels are 0 far from the rows that they are trained on, without intercepts.
+# Machines without intercepts, whose kernel values are 0 far from the training rows.
 _ZEROS: list[tuple[str, dict[str, Any]]] = [
     ("two", {
         "SVC": _SVC(), "OneClassSVM": svm.OneClassSVM(), "landmarks": make_pipeline(_LANDMARKS, _Logistic()),
@@ -793,7 +793,7 @@ _ZEROS: list[tuple[str, dict[str, Any]]] = [
     ("two columns", {"targets of linear ones": make_pipeline(
         _LANDMARKS, multioutput.MultiOutputClassifier(linear_model.RidgeClassifier()))}),
 ]
-# Labels by probability, where these are not the source's own.
+# Labels by probability that differ from the source's own.
 _LIKELIEST: list[tuple[str, Any, str]] = [
     ("label by probability of two", _SVC(probability=True, random_state=0), "two"),
     ("label by probability of three", _SVC(probability=True, random_state=0), "three"),
@@ -825,14 +825,14 @@ if importlib.util.find_spec("skopt"):
 
     search = BayesSearchCV(_SVC(), {"C": [1.0, 2.0]}, n_iter=2, cv=2, random_state=0)
     _GROUPS.append(("signed", "two", {"BayesSearchCV": search}))
-# Of classes that are known to be refused.
+# Classes that are known but refused.
 REFUSED: dict[str, Any] = {
     "PolynomialCountSketch": make_pipeline(kernel_approximation.PolynomialCountSketch(random_state=0), _Ridge()),
 }
 
 
 class _LikeliestClass:
-    """A classifier whose labels are those of the greatest probability, as compile(labels="probability") has them."""
+    """A classifier that predicts the most probable class, as compile(labels="probability") does."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.classes_, self.predict_proba = inner, inner.classes_, inner.predict_proba
@@ -851,7 +851,7 @@ def fitted(estimator: Any) -> Any:
 
 
 def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
-    """A source that makes sparse columns, and compares them with a number that dense columns would be beyond."""
+    """Return a source that makes sparse columns and compares them with a number that dense columns would exceed."""
     columns = compose.ColumnTransformer(
         [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
     )
@@ -866,7 +866,7 @@ def _bag() -> Any:
 
 
 def _of_a_tiny_pair(X: Any, y: Any) -> Any:
-    """A source whose first pair of classes has tiny coefficients and no intercept."""
+    """Return a source whose first class pair has tiny coefficients and no intercept."""
     source = _SVC(gamma=2.0).fit(X, y)
     n_first, n_second, _ = source.n_support_
     for coef in {id(coef): coef for coef in (source.dual_coef_, source._dual_coef_)}.values():
@@ -877,12 +877,12 @@ def _of_a_tiny_pair(X: Any, y: Any) -> Any:
 
 
 def _without_weight(estimator: Any, label: str) -> Any:
-    """Return a function that fits a copy of the estimator with weights of 0 for a label."""
+    """Return a function that fits a copy of the estimator with weight 0 for one label."""
     return lambda X, y: clone(estimator).fit(X, y, sample_weight=(y != label) * 1.0)
 
 
 def _tied(estimator: Any, seed: int) -> Any:
-    """Return a function that fits a copy with few halves for coefficients, so that many values tie, or are 0."""
+    """Return a function that fits a copy with a few multiples of 1/2 as coefficients, so many values tie or are 0."""
 
     def fit(X: Any, y: Any) -> Any:
         source, rng = clone(estimator).fit(X, y), np.random.default_rng(seed)
@@ -896,7 +896,7 @@ def _tied(estimator: Any, seed: int) -> Any:
 
 
 def _without_intercepts(estimator: Any, X: Any, y: Any) -> Any:
-    """A source of other rows, far from which its values are exactly 0."""
+    """Return a source fitted on other rows, far from which its values are exactly 0."""
     source = clone(estimator).fit(_SIGNED, y)
     for _, part in parts_of(source):
         for name in ("_intercept_", "intercept_", "offset_"):
@@ -906,7 +906,7 @@ def _without_intercepts(estimator: Any, X: Any, y: Any) -> Any:
 
 
 def _exact_entries() -> Iterator[Entry]:
-    """Yield sources that round nothing in their own rows, where labels are those of ties, and of values of 0."""
+    """Yield sources that round nothing for their own rows, whose labels depend on ties and values of 0."""
     for seed, (target, sources) in enumerate(_TIES):
         for name, source in sources.items():
             yield Entry(f"{name}, tied", _tied(source, seed), "whole", target, is_exact=True)
@@ -949,7 +949,7 @@ ZOO = {entry.name: entry for entry in ENTRIES}
 
 
 def specimen(entry: Entry, folder: Path) -> Specimen:
-    """Fit the source of an entry."""
+    """Fit an entry's source."""
     table = ROWS[entry.rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""An entry of the zoo, its source, the compiled model, and the answers of an interface."""
+"""An entry of the zoo, its source, the compiled model, and an interface's answers."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ class Entry:
 
     name: str
     fit: Callable[[Any, Any], Any]  # rows and target -> a fitted source
-    rows: str = "numbers"  # which rows it is trained on and asked about (sources.ROWS)
-    target: str = "two"  # which target (sources.TARGETS)
-    options: Mapping[str, Any] = field(default_factory=dict)  # of compile
-    # If the source is a file of another program: writes it into a folder, returns what compile takes.
+    rows: str = "numbers"  # name of the rows for training and prediction (sources.ROWS)
+    target: str = "two"  # name of the target (sources.TARGETS)
+    options: Mapping[str, Any] = field(default_factory=dict)  # for compile
+    # If the source is another program's file: writes it to a folder, and returns the argument of compile.
     write: Callable[[Any, Path], Any] | None = None
     compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
-    is_exact: bool = False  # the source rounds nothing in its own rows: their labels are certain, ties included
+    is_exact: bool = False  # the source rounds nothing for its own rows: their labels are certain, including ties
 
 
 class RefusedError(Exception):
-    """Raise by an executor for rows that the interface refuses."""
+    """Raised by an executor for rows that the interface refuses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one interface for n rows; None where it does not give them.
+    """Answers of one interface for n rows; None for answers that it does not give.
 
-    Labels are the source's own (values of a regression are in `values` alone). Decision values, their bounds and
-    classes have the order and sign of the artifact.
+    Labels are the source's own (a regression's values are only in `values`). Decision values, their bounds and class
+    probabilities have the artifact's order and sign.
     """
 
     labels: Array | None = None  # (n,) or (n, n_targets)
-    certified: Array | None = None  # of the same shape
+    certified: Array | None = None  # same shape
     values: Array | None = None  # (n, n_decisions)
     bounds: Array | None = None
     probabilities: Array | None = None  # (n, n_probabilities)
     probability_bounds: Array | None = None
-    scores: Array | None = None  # decision values as the source gives them
+    scores: Array | None = None  # decision values in the source's form
 
 
 _OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
@@ -67,38 +67,38 @@ _OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """The source's own answers for the rows of a table."""
+    """The source's own answers for a table's rows."""
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
-    chance: npt.NDArray[np.bool_]  # (n,): rows that rounding in float32 alone has kept within a step's domain
-    labels: Array | None  # of all other rows; None for a regression
-    values: Array | None  # (n, n_decisions) in extended precision, by the oracle
-    slack: Array | None  # what the oracle itself may round
-    probabilities: Array | None  # (n, n_probabilities), by the oracle
+    chance: npt.NDArray[np.bool_]  # (n,): rows that are in a step's domain only because of float32 rounding
+    labels: Array | None  # of all other rows; None for regressions
+    values: Array | None  # (n, n_decisions) in extended precision, from the oracle
+    slack: Array | None  # bound on the oracle's own rounding
+    probabilities: Array | None  # (n, n_probabilities), from the oracle
     probability_slack: Array | None
     rows: Table  # all other rows
 
     def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
-        """Some of the rows that are not refused."""
+        """Return some of the rows that are not refused."""
         of_rows = {name: getattr(self, name) for name in _OF_ROWS}
         some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
         return Expected(*np.zeros((2, int(kept.sum())), bool), rows=self.rows.take(kept), **some)
 
 
 class Specimen:
-    """A fitted source, what it compiles to, and its own answers."""
+    """A fitted source, its compiled model, and its own answers."""
 
     def __init__(self, name: str, source: Any, table: Table, folder: Path, entry: Entry | None = None) -> None:
         self.name, self.source, self.table, self.folder = name, source, table, folder
         self.options = dict(entry.options) if entry else {}
         self.compile = entry.compile if entry else None
         self._exact_rows = {row.tobytes() for row in table.values} if entry and entry.is_exact else set()
-        self.sample: Table | None = table  # which compile sees
+        self.sample: Table | None = table  # for compile
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
         self._kept: dict[Any, Any] = {}
 
     def once(self, key: Any, make: Callable[[Specimen], Any]) -> Any:
-        """Return what was made of this specimen under a key, made when it is first asked for."""
+        """Return the object made from this specimen for a key, made on first request."""
         if key not in self._kept:
             self._kept[key] = make(self)
         return self._kept[key]
@@ -109,7 +109,7 @@ class Specimen:
         if self.compile is not None:
             return self.compile(self.compiled_from, self.table.make())
         sample = self.sample and self.sample.make()
-        with np.errstate(all="raise"):  # compiling sets an error state of its own
+        with np.errstate(all="raise"):  # compile must set its own error state
             return approxsvm.compile(self.compiled_from, sample, **self.options)
 
     @property
@@ -125,7 +125,7 @@ class Specimen:
 
     @cached_property
     def model(self) -> Any:
-        """The source as it is read: a model or an ensemble."""
+        """The source as read: a model or an ensemble."""
         model = read_any(split(self.compiled_from)[1])
         if self.options.get("labels") == "probability":
             outputs = replace(model.outputs, label_rule="probability", threshold=None)
@@ -134,32 +134,32 @@ class Specimen:
 
     @cached_property
     def labels(self) -> Array:
-        """Labels by their positions in the artifact."""
+        """Labels by their indices in the artifact."""
         return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
 
     def rows_of(self, table: Table, kept: npt.NDArray[np.bool_]) -> Table:
-        """Some rows of a table, as one object for all who ask."""
+        """Return some rows of a table, as the same object on every call."""
         if kept.all():
             return table
         found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
         return found
 
     def expected(self, table: Table) -> Expected:
-        """Ask the source, and the oracle."""
+        """Return the answers from the source and the oracle."""
         found: Expected = self.once(("expected", table), lambda one: one._expected(table))
         return found
 
     def _expected(self, table: Table) -> Expected:
         refused, chance = np.zeros((2, len(table.values)), bool)
-        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
+        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # for a density
         if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
             table = replace(table, container="array")
         theirs = self._asked(table, method)
         if isinstance(theirs, Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(self._asked(table.take(slice(i, i + 1)), method), Exception)
-        elif theirs.dtype.kind == "f":  # linear models do not look at sparse rows
-            # A density of 0 has a logarithm of negative infinity.
+        elif theirs.dtype.kind == "f":  # linear models do not check sparse rows
+            # The logarithm of a density of 0 is -infinity.
             lacking = np.isnan(theirs) | (np.isinf(theirs) & (method == "predict"))
             refused = lacking.reshape(len(refused), -1).any(axis=1)
         if refused.any():
@@ -186,7 +186,7 @@ class Specimen:
         )
 
     def _source_takes(self, container: str, method: str) -> bool:
-        """Whether the source answers a training row in a container; if it does not, it is asked about an array."""
+        """Return whether the source answers a training row in a container; if not, it gets an array."""
         row = replace(self.table.take(slice(1)), container=container) if container in SPARSE else self.table
         return not isinstance(self._asked(row, method), Exception)
 
@@ -195,7 +195,7 @@ class Specimen:
         return answers(self.source, table, [method])[method]
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""
+        """Return a mask of labels not decided by the source's rounding; False for rows that the package refuses."""
         try:
             self.fast.predict(table.make())
             certain = self._certain(table)
@@ -214,17 +214,17 @@ class Specimen:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             rounding = _Rounding(self.compiled_from, self.fast, table)
-            vars(rounding)["_model"] = self.model  # with the labels that were asked for
+            vars(rounding)["_model"] = self.model  # with the requested label rule
             return np.asarray(rounding.certain)
 
     def numbers(self, table: Table) -> Array:
-        """Rows as float64, codes in place of texts."""
+        """Return rows as float64, with codes in place of strings."""
         made = table.make()
         if hasattr(made, "toarray"):
             return np.asarray(made.toarray(), np.float64)
         try:
             rows = self.fast._rows(made)
-        except InputError:  # of a dtype that nobody answers
+        except InputError:  # from a dtype that no interface accepts
             if "cells" in table.kinds:
                 raise
             rows = self.fast._rows(as_float64(table).make())
@@ -233,7 +233,7 @@ class Specimen:
 
 @lru_cache(64)
 def as_float64(table: Table) -> Table:
-    """The same numbers as float64, in a container of the same family, beside the same texts."""
+    """Return the table with numbers as float64, in a container of the same family."""
     if table.container == "texts":
         return table
     kinds = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
@@ -245,13 +245,13 @@ def as_float64(table: Table) -> Table:
 
 @lru_cache(64)
 def as_dense(table: Table) -> Table:
-    """The table whose rows an interface of dense rows sees: sources do not compute the same of sparse ones."""
+    """Return the table as seen by an interface for dense rows: sources compute differently for sparse ones."""
     return replace(table, container="array") if table.family == "sparse" else table
 
 
 @lru_cache(64)
 def as_float32(table: Table) -> Table:
-    """The table whose numbers an interface of float32 rows sees, as float64."""
+    """Return the table as seen by an interface for float32 rows, with numbers as float64."""
     table = as_float64(table)
     values = table.values.copy()
     with np.errstate(over="ignore"):
@@ -260,11 +260,11 @@ def as_float32(table: Table) -> Table:
 
 
 def with_nulls(specimen: Specimen, table: Table, *, are_none: bool = False) -> Table:
-    """Return the rows with the source's own missing value in columns of texts, or with None: others have only one."""
+    """Return the rows with missing strings replaced by the source's own missing value, or by None."""
     values, kinds, has_nulls = table.values.copy(), list(table.kinds), False
     for j, known in specimen.artifact.texts.items():
         missing = pd.isna(values[:, j])
         if j not in table.numeric and missing.any():
             values[missing, j] = None if are_none or known.null == NONE else np.nan
-            kinds[j], has_nulls = "text", True  # other columns have a missing value of their own
+            kinds[j], has_nulls = "text", True  # other kinds have their own missing value
     return replace(table, values=values, kinds=tuple(kinds)) if has_nulls else table

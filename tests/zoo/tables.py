@@ -1,4 +1,4 @@
-"""Rows as numbers with a dtype for each column and a container, made anew for each call, and changed on purpose."""
+"""Rows as values with a dtype per column and a container, created anew for each call, or changed on purpose."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PANDAS = (
     *("halffloat[pyarrow]", "int64[pyarrow]", "int8[pyarrow]", "uint8[pyarrow]", "bool[pyarrow]"),
 )
 _LIKE_NUMPY = {"double": "float64", "float": "float32", "halffloat": "float16", "boolean": "bool", "object": "float64"}
-# Columns of objects are "text", or "cells" where these are numbers and what may be taken for a missing one.
+# Object columns are "text", or "cells" if they contain numbers and values that may be mistaken for missing ones.
 _NO_NUMBERS = ("text", "cells", "str", "category", "datetime64[ns]")
 CELLS = (None, Decimal(1), Decimal("NaN"), np.datetime64("NaT"), pd.NaT, pd.NA, "nan", "1", np.nan)
 _EDGES_PER_COLUMN = 60
@@ -34,16 +34,16 @@ _SPECIAL = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-30, 1e38, 4e38, -1e300, 65520.0, 2.
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, before they are converted to what is passed to an estimator."""
+    """Rows, before conversion to an estimator's argument."""
 
-    values: Any  # (n_rows, n_columns) of float64, longdouble, or objects, which the dtypes hold
-    kinds: tuple[str, ...]  # dtypes of the columns; but for frames all the same
+    values: Any  # (n_rows, n_columns) float64, longdouble or object, representable in the dtypes
+    kinds: tuple[str, ...]  # column dtypes; all equal except in frames
     container: str
-    names: tuple[Any, ...] | None = None  # of the columns of a frame
+    names: tuple[Any, ...] | None = None  # a frame's column names
 
     def make(self) -> Any:
-        """An object with these rows, equal each time."""
-        with np.errstate(all="ignore"):  # the caller's is for what the package computes
+        """Return a new object with these rows, the same on every call."""
+        with np.errstate(all="ignore"):  # the caller's error state is for the package
             return self._made()
 
     def _made(self) -> Any:
@@ -56,13 +56,13 @@ class Table:
         return _CONTAINERS[self.container](self.values.astype(object if self.kinds[0] == "cells" else self.kinds[0]))
 
     def take(self, rows: Any = slice(None), columns: Iterable[Any] | None = None) -> Table:
-        """Some of the rows, and columns by their positions."""
+        """Return some of the rows, and columns by their indices."""
         kept = list(range(len(self.kinds)) if columns is None else columns)
         names, kinds = self.names and tuple(self.names[j] for j in kept), tuple(self.kinds[j] for j in kept)
         return replace(self, values=self.values[rows][:, kept], kinds=kinds, names=names)
 
     def joined(self, other: Table) -> Table:
-        """These rows, and behind them those of another table of the same form."""
+        """Return these rows, followed by another table's, which has the same form."""
         return replace(self, values=np.concatenate([self.values, other.values]))
 
     @property
@@ -72,24 +72,24 @@ class Table:
 
     @property
     def family(self) -> str:
-        """Which kind of rows a source is fitted on: "dense", "sparse", "frame" or "texts"."""
+        """The kind of rows: "dense", "sparse", "frame" or "texts"."""
         if self.container in _CONTAINERS:
             return "dense" if self.container in _DENSE else "sparse"
         return self.container
 
     @property
     def numeric(self) -> list[int]:
-        """Positions of the columns of numbers."""
+        """Indices of the numeric columns."""
         return [j for j, kind in enumerate(self.kinds) if kind not in _NO_NUMBERS]
 
     @property
     def has_texts_alone(self) -> bool:
-        """Whether columns of texts hold these and missing values, and nothing else."""
+        """True if string columns contain only strings and missing values."""
         others = [j for j in range(len(self.kinds)) if j not in self.numeric]
         return all(isinstance(cell, str) or pd.isna(cell) for cell in self.values[:, others].ravel().tolist())
 
     def code(self) -> str:
-        """Python that makes the object, but for strides."""
+        """Return Python code that makes the object, except for its strides."""
         made = self.make()
         with np.printoptions(threshold=1 << 30, floatmode="unique", linewidth=1 << 30):
             if isinstance(made, pd.DataFrame):
@@ -113,13 +113,13 @@ def _series(column: Any, kind: str) -> Any:
 
 
 def numpy_dtype(kind: str) -> Any:
-    """The NumPy dtype of the numbers in a column of some kind."""
+    """Return the NumPy dtype of the numbers in a column of this kind."""
     plain = kind.removesuffix("[pyarrow]")
     return np.dtype(_LIKE_NUMPY.get(plain, plain.lower()))
 
 
 def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
-    """A dtype for each column: float64 in half of the cases, often the same for all."""
+    """Draw a dtype for each column: float64 for all in about half of the cases."""
     if draw.maybe(0.45):
         return ("float64",) * n_columns
     if container != "frame":
@@ -129,14 +129,14 @@ def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
 
 
 def _csr(values: Any, structure: str) -> Any:
-    """CSR rows with unsorted or repeated entries, stored zeros, or indices of int64."""
+    """Return CSR rows with unsorted or repeated entries, stored zeros, or int64 indices."""
     found = csr_array(values)
     data, indices, indptr = found.data, found.indices, found.indptr
     if structure == "with zeros":
         n_rows, n_columns = values.shape
         data, indices = values.ravel(), np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
         indptr = np.arange(0, n_rows * n_columns + 1, n_columns, dtype=np.int32)
-    elif structure == "repeated" and data.dtype.kind != "b":  # each entry in two parts that add up to it
+    elif structure == "repeated" and data.dtype.kind != "b":  # each entry is split into two addends
         part = (0.75 * data).astype(data.dtype)
         data, indices, indptr = np.column_stack([part, data - part]).ravel(), np.repeat(indices, 2), 2 * indptr
     elif structure == "unsorted":
@@ -175,7 +175,7 @@ _CONTAINERS = _DENSE | SPARSE
 
 
 def random_container(draw: Draw, like: str = "") -> str:
-    """A container; most often of the family of another."""
+    """Draw a container, usually of the same family as `like`."""
     family = draw.one("array", "array", "dense", "sparse", "frame", "frame")
     if like and draw.maybe(0.7):
         family = "sparse" if like in SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
@@ -183,7 +183,7 @@ def random_container(draw: Draw, like: str = "") -> str:
 
 
 def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:
-    """Numbers that columns of these kinds hold: whole ones within their range, 0 and 1 around the middle."""
+    """Return numbers that columns of these kinds can hold: integers within range, or 0 or 1 (above the middle)."""
     columns = []
     for j, kind in enumerate(kinds):
         column = values[:, j]
@@ -206,11 +206,11 @@ def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:
     return np.column_stack([column.astype(object) for column in columns])
 
 
-# --- rows to predict
+# --- rows to predict on
 
 
 def edges_of(source: Any, n_columns: int) -> list[list[float]]:
-    """Numbers inside a source, for each column of its rows: where its parts may change their minds."""
+    """Return numbers in a source, for each column of its rows, at which its parts may change their answers."""
     edges: list[list[float]] = [[0.0] for _ in range(n_columns)]
     for _, part in parts_of(source):
         for value in vars(part).values():
@@ -228,7 +228,7 @@ def edges_of(source: Any, n_columns: int) -> list[list[float]]:
 
 
 def with_edges(draw: Draw, table: Table, edges: list[list[float]]) -> Table:
-    """Rows with some of their numbers on the edges of a source, or beside them in the columns' own dtype."""
+    """Return rows with some numbers on a source's edges, or next to them in the columns' own dtype."""
     values = table.values.copy()
     for i, j in np.ndindex(len(values), len(edges)):
         if j in table.numeric and draw.maybe(0.35):
@@ -242,7 +242,7 @@ def with_edges(draw: Draw, table: Table, edges: list[list[float]]) -> Table:
 
 
 def changed(draw: Draw, table: Table) -> Table:
-    """Rows with a hole, with a cell that is no number, with other columns, or without their names."""
+    """Return rows with a missing value, with a non-numeric cell, with other columns, or without column names."""
     width, names = len(table.kinds), table.names or tuple(f"y{j}" for j in range(len(table.kinds)))
     order, place = [int(k) for k in draw.rng.permutation(width)], draw.whole(0, width - 1)
     way = draw.one(
@@ -278,7 +278,7 @@ def changed(draw: Draw, table: Table) -> Table:
 
 
 def random_tables(draw: Draw, source: Any, train: Table, rows: Any, middle: Any) -> list[Table]:
-    """Rows to ask about: as those of the fit, of other dtypes and containers, on edges, with other columns."""
+    """Return tables to predict on: like the training rows, with other dtypes, containers or columns, or on edges."""
     asked = [replace(train, values=fitting(rows, train.kinds, middle))]
     edges, width = edges_of(source, len(train.kinds)), len(train.kinds)
     for _ in range(0 if train.container == "texts" else 3):

@@ -1,7 +1,7 @@
-"""Changes of a fitted estimator that its type or its answers need not show.
+"""Changes to a fitted estimator that its type or answers need not show.
 
-Every change leaves an estimator that answers or raises; the compiled model must do the same. Overridden methods distort
-the original's result, so that a reader that only looks at attributes is wrong.
+After every change, the estimator answers or raises; the compiled model must do the same. Overriding methods distort the
+original results, so a reader that looks only at attributes is wrong.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from sklearn.frozen import FrozenEstimator
 from approxsvm.frontends.sklearn.known_types import KNOWN
 from zoo.draw import Draw
 
-# Methods that transform, predict or look up what those need, in any class of scikit-learn.
+# Methods that transform, predict, or look up what these need, in any scikit-learn class.
 _COMPUTING = """
     __call__ _check_X _compute_kernel _decision_function _dense_predict _get_kernel _get_kernel_params _get_support_mask
     _hstack _iter _predict_proba_lr _sparse_decision_function _transform _validate_for_predict decision_function
     get_support inverse_transform predict predict_log_proba predict_proba score_samples transform
 """
-# Values of parameters.
+# Parameter values.
 _WORDS = (
     "rbf linear poly sigmoid precomputed isotonic temperature drop passthrough ovo ovr hinge log_loss modified_huber ?"
 )
@@ -42,9 +42,9 @@ _LIST_OF_PARTS = ("steps", "transformer_list")
 
 
 def tampered(draw: Draw, source: Any, ask: Callable[[Any], Any] = lambda source: None) -> tuple[Any, str]:
-    """The source, or a copy of it, after something was done to it; and what, in words.
+    """Return the source or a copy, with a random change, and a description of the change.
 
-    `ask` gives an estimator's answers, or None where it has none.
+    `ask` returns an estimator's answers, or None if it has none.
     """
     change = draw.one(*(name for name, (share, _) in _CHANGES.items() for _ in range(share)))
     try:
@@ -55,11 +55,11 @@ def tampered(draw: Draw, source: Any, ask: Callable[[Any], Any] = lambda source:
     return changed, f"{change} {what}".strip()
 
 
-# --- what there is inside
+# --- the parts of an estimator
 
 
 def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
-    """The source and every object of a class of its own that is reachable from it, with how to get there."""
+    """Yield the source and every estimator or scikit-learn object reachable from it, with its path."""
     seen: set[int] = set()
     queue: list[tuple[str, Any]] = [(path, source)]
     while queue:
@@ -77,7 +77,7 @@ def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
 
 
 def state_of(source: Any) -> dict[str, str]:
-    """Every attribute inside a source, as text; but for flags that SciPy sets in a sparse matrix when it is read."""
+    """Return every attribute in a source as text, except flags that SciPy sets in a sparse matrix when it is read."""
     return {f"{path}.{name}": _as_text(value) for path, part in parts_of(source) for name, value in vars(part).items()}
 
 
@@ -98,7 +98,7 @@ def _is_part(thing: Any) -> bool:
 
 
 def _part(draw: Draw, source: Any) -> tuple[str, Any]:
-    """One of the parts, more often one that is fitted than one that was a template."""
+    """Draw a part, usually a fitted one rather than a template."""
     parts = list(parts_of(source))
     fitted = [(path, part) for path, part in parts if any(_is_fitted(name) for name in vars(part))]
     return draw.one(*(fitted if fitted and draw.maybe(0.7) else parts))
@@ -112,7 +112,7 @@ def _is_fitted(name: str) -> bool:
 
 
 def distorted(result: Any) -> Any:
-    """Another result of the same type and shape, where it is numbers or labels; or itself."""
+    """Return another result with the same type and shape, or the same one if it is neither numbers nor labels."""
     if isinstance(result, tuple) and result and not hasattr(result, "_fields"):
         return (distorted(result[0]), *result[1:])
     if issparse(result):
@@ -144,12 +144,12 @@ def _method_names(draw: Draw, part: Any) -> str:
 
 
 def _is_delegated(part: Any, name: str) -> bool:
-    """Whether the class has the method where its estimator does (available_if)."""
+    """Return whether the part has the method through its inner estimator (available_if)."""
     return name in dir(type(part)) and hasattr(part, name) and callable(getattr(part, name))
 
 
 def _override(draw: Draw, source: Any) -> tuple[Any, str]:
-    """Turn a part into an object of a subclass with a method, or a property, of its own."""
+    """Change a part's class to a subclass that overrides a method."""
     path, part = _part(draw, source)
     cls = type(part)
     name = _method_names(draw, part)
@@ -174,7 +174,7 @@ def _override(draw: Draw, source: Any) -> tuple[Any, str]:
 
 
 def _override_property(draw: Draw, source: Any) -> tuple[Any, str]:
-    """A subclass whose property gives something else than its parent's, or than the attribute of that name."""
+    """Change a part's class to a subclass with a property that replaces its parent's, or an attribute."""
     path, part = _part(draw, source)
     cls = type(part)
     fitted = [name for name in vars(part) if not name.startswith("__")]
@@ -200,7 +200,7 @@ def _shadow(draw: Draw, source: Any) -> tuple[Any, str]:
 
 
 def _harmless_subclass(draw: Draw, source: Any) -> tuple[Any, str]:
-    """A subclass that adds something and changes nothing."""
+    """Change a part's class to a subclass that changes no answers."""
     path, part = _part(draw, source)
     cls = type(part)
     extra: dict[str, Any] = draw.one(
@@ -210,7 +210,7 @@ def _harmless_subclass(draw: Draw, source: Any) -> tuple[Any, str]:
     return source, f"{cls.__name__} with {', '.join(extra) or 'nothing'} at {path}"
 
 
-# --- attributes of other values
+# --- attributes with other values
 
 
 def _perturb(draw: Draw, source: Any) -> tuple[Any, str]:
@@ -228,7 +228,7 @@ def _perturb(draw: Draw, source: Any) -> tuple[Any, str]:
 
 
 def other_value(draw: Draw, value: Any) -> tuple[Any, str]:
-    """Another value of about the same type, and what it is."""
+    """Return another value, usually of a similar type, and its description."""
     if isinstance(value, (bool, np.bool_)):
         return (not value), "the contrary"
     if isinstance(value, (int, np.integer)):
@@ -294,12 +294,12 @@ def _other_array(draw: Draw, value: Any) -> tuple[Any, str]:
 
 
 def _set_parameter(draw: Draw, source: Any, ask: Callable[[Any], Any]) -> tuple[Any, str]:
-    """`set_params` after fit, as searches and people do: if possible of what changes answers and no reader looks at."""
+    """Set a parameter after fit, as searches and users do, if possible one that changes answers and no reader reads."""
     parts = [(path, part) for path, part in parts_of(source) if isinstance(part, BaseEstimator)]
     read = _READ if draw.maybe(0.8) else {}
     names = {path: set(part._get_param_names()) - set(read.get(type(part).__name__, ())) for path, part in parts}
     places = [(*place, name) for place in parts for name in draw.some(sorted(names[place[0]]))]
-    if draw.maybe(0.5):  # else from the outside inwards
+    if draw.maybe(0.5):  # otherwise from the outermost part inwards
         places = draw.some(places, least=len(places))
     before, what = ask(source), ""
     for path, part, name in places[:_PARAMETERS_TRIED]:
@@ -338,7 +338,7 @@ def _copied(draw: Draw, source: Any) -> tuple[Any, str]:
 
 
 def _frozen(draw: Draw, source: Any) -> tuple[Any, str]:
-    """Freeze the source, or a fitted part where it stands."""
+    """Freeze the source, or a fitted part in place."""
     places: list[tuple[str, Callable[[Any], None], Any]] = []
     for path, part in parts_of(source):
         for name in ("best_estimator_", "regressor_", "estimator"):
@@ -360,7 +360,7 @@ def _put(entries: list[Any], k: int, thing: Any) -> None:
 
 
 def _step_changed(draw: Draw, source: Any) -> tuple[Any, str]:
-    """Replace, drop or move a step of a fitted pipeline or union."""
+    """Replace, drop, move, repeat or rename a step of a fitted pipeline or union."""
     lists = [
         (f"{path}.{name}", vars(part)[name])
         for path, part in parts_of(source)

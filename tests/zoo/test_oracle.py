@@ -1,4 +1,4 @@
-"""Tests of the oracle: against forty digits by other code, and against the sources of models."""
+"""Tests of the oracle against independent code with 40 digits."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _forty_digits() -> Any:
 
 
 def exactly(number: Any) -> Any:
-    """Return a number of any precision as it is."""
+    """Convert a number of any precision exactly."""
     high = float(number)
     return mpf(high) + mpf(float(number - high)) if np.isfinite(high) else mpf(high)
 
 
 def assert_within(found: Ball, exact: Any, most: float) -> None:
-    """Numbers are as far from forty digits as they say at most, and say no more than `most`."""
+    """Assert that errors relative to 40 digits are within the slack, and the slack is at most `most`."""
     exact = np.array(exact, object).reshape(found.mid.shape)
     for value, slack, truth in zip(found.mid.flat, found.rad.flat, exact.flat, strict=True):
         assert abs(exactly(value) - truth) <= exactly(slack), (value, slack, truth)
@@ -64,7 +64,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def exact_value(model: Any, decision: int, z: Any) -> Any:
-    """By the formulas of the models' docstrings."""
+    """Compute a decision value with the formulas in the models' docstrings."""
     intercept = mpf(float(model.intercept[decision]))
     if isinstance(model, CosineModel):
         angles = [dot(w, z) + mpf(float(p)) for w, p in zip(model.frequencies, model.phases, strict=True)]
@@ -92,7 +92,7 @@ def exact_value(model: Any, decision: int, z: Any) -> Any:
 
 
 def some_models(seed: int) -> dict[str, SingleModel]:
-    """One of each kind, near and far from the origin, with coefficients of many sizes."""
+    """Return one model of each kind, near or far from the origin, with coefficients of many sizes."""
     rng = np.random.default_rng(seed)
     d, n = int(rng.integers(1, 6)), 18
     vectors = rng.normal(size=(n, d)) + rng.choice([0.0, 10.0, 1e3])
@@ -114,7 +114,7 @@ def some_models(seed: int) -> dict[str, SingleModel]:
 
 
 def some_rows(model: SingleModel, seed: int) -> Any:
-    """Rows near and far, one of them next to a support vector."""
+    """Return rows near and far, one of them next to a support vector."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(3, model.n_features)) * 10.0 ** rng.integers(-1, 2, size=(3, 1))
     if isinstance(model, KernelModel):
@@ -159,7 +159,7 @@ OPS: dict[str, Any] = {
 
 
 def stepped(op: Any, x: list[Any]) -> list[Any]:
-    """Real numbers behind a step; raise ValueError where it refuses them."""
+    """Return the exact numbers after a step; raise ValueError if the step refuses them."""
     return [*x[: op.first], *stepped_part(op, x[op.first : op.end]), *x[op.end :]]
 
 
@@ -219,7 +219,7 @@ def stepped_feature(op: Any, j: int, x: Any) -> Any:
 
 AFFINE = {"subtract": mpf.__sub__, "multiply": mpf.__mul__, "divide": mpf.__truediv__, "low": max, "high": min}
 
-# What stands in front: nothing, or what rounds, with the source's own arithmetic or another.
+# Preceding steps: none, or one that rounds, in the source's own arithmetic or another.
 FRONTS = {
     "alone": [],
     "scaled": [ops.Affine.of(N, subtract=0.01, divide=0.99)],
@@ -248,10 +248,10 @@ def test_mapped_rows_are_within_their_slack(name: str, front: str) -> None:
 
 
 def test_pieces_are_looked_up_where_the_source_looks() -> None:
-    """Scaled rows whose float64 is on the edge are behind it, and those whose float64 is below are before it."""
+    """Scaled rows are above the edge if their float64 value is on it, and below if that is below it."""
     scale = ops.Affine.of(1, divide=3.0)
     table = ops.Lookup.of(1, [(0, Steps.of([0.1], [1.0, 2.0]))])
-    row = np.array([[0.3]])  # 0.3 / 3 rounds to what is below 0.1, which the real number is, too
+    row = np.array([[0.3]])  # 0.3 / 3 rounds to a number below 0.1, and the exact quotient is also below it
     after = np.nextafter(row, 1)
     found = mapped(InputMap(1, np.arange(1), (scale, table)), np.concatenate([row, after]))
     np.testing.assert_array_equal(found.mid[:, 0], np.where(np.array([0.3, after[0, 0]]) / 3.0 < 0.1, 1.0, 2.0))
@@ -293,7 +293,7 @@ HEADS: dict[str, tuple[Any, int]] = {
 
 
 def exact_probabilities(head: Any, f: list[Any]) -> list[Any]:
-    """By the formulas of models/FORMAT.md."""
+    """Compute probabilities with the formulas in models/FORMAT.md."""
     if isinstance(head, DensityMarks):
         above = [k for k, mark in enumerate(head.marks) if f[0] < mark]
         i = above[0] if above else 10
@@ -330,7 +330,7 @@ def test_probabilities_are_within_their_slack(name: str) -> None:
     found = class_numbers.probabilities(outputs, Ball.of(values))
     exact = [exact_probabilities(head, [exactly(v) for v in row]) for row in values]
     if isinstance(head, DensityMarks):
-        found = Ball(found.mid, found.rad + 1e-17)  # the probabilities themselves are float64
+        found = Ball(found.mid, found.rad + 1e-17)  # the marks' probabilities are rounded to float64
     assert_within(found, exact, 1e-16)
     moved = values + np.random.default_rng(1).uniform(-1, 1, values.shape) * 1e-3
     around = class_numbers.probabilities(outputs, Ball(values, np.full_like(values, 1e-3)))

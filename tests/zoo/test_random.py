@@ -1,4 +1,4 @@
-"""Tests of ``python -m tests.zoo``, and a small seeded selection of what it composes."""
+"""Tests of ``python -m tests.zoo``, and a small seeded selection of its composed sources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
 IRIS, SPECIES = load_iris(return_X_y=True)
-_PARTS = 3  # of the selection, which workers of pytest share
+_PARTS = 3  # of the selection, distributed over pytest workers
 _SOURCES = 8  # in each part
 
 
@@ -77,7 +77,7 @@ def test_command_reports_what_it_tried() -> None:
 
 
 def test_fault_of_an_executor_is_made_smaller_and_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong answer for one row, here by hand, is reported with Python that asks for it."""
+    """A wrong answer for one row, injected here, is reported with Python code that reproduces it."""
     batch = next(one for one in PYTHON if one.name == "batch")
     right = type(batch).answers
 
@@ -122,14 +122,14 @@ def test_tampering_reaches_what_is_inside() -> None:
 
 
 def test_numbers_get_types_of_numpy() -> None:
-    """Every width is drawn, and no number changes its value."""
+    """Every width is drawn, and no value changes."""
     drawn = [Draw(seed).typed(number) for seed in range(400) for number in (100, -1)]
     assert {np.dtype(code).type for code in "bhiqBHIQefdg"} <= {type(number) for number in drawn}
     assert set(drawn) == {100, -1}
 
 
 def test_rows_are_made_as_they_were_drawn() -> None:
-    """Strides, flags, dtypes and the structure of sparse rows are the drawn ones, each time."""
+    """Strides, flags, dtypes and the structure of sparse rows are as drawn."""
     values = np.array([[1.0, 0.0], [2.0, 3.0]])
     made = Table(values, ("float32",) * 2, "not contiguous").make()
     assert made.dtype == np.float32
@@ -144,7 +144,7 @@ def test_rows_are_made_as_they_were_drawn() -> None:
 
 
 def test_case_is_made_smaller_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Parts that a "fault" does not need are left out: it needs a scaler, and a first number below 0."""
+    """Parts that a "fault" does not need are removed: this one needs a scaler, an SVC, and a negative first number."""
     values = IRIS[::5] - 5.0
     made = Made(make_pipeline(MinMaxScaler(), StandardScaler(with_mean=False), SVC(C=3.0)), SPECIES[::5], {})
     train = Table(values, ("float32",) * 4, "CSR repeated")

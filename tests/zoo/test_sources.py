@@ -1,4 +1,4 @@
-"""Everything that the frontends read, and an artifact may contain, has an entry in the zoo."""
+"""Everything that the frontends can read, or that an artifact may contain, has an entry in the zoo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_everything_has_an_entry(tmp_path: Path) -> None:
-    """Every class and format that is read; enumerations and sections of the schema, each number and each name."""
+    """Check every class and format that can be read, and every section and enumeration value in the schema."""
     refused = [clone(source).fit(ROWS["signed"].make(), TARGETS["value"]) for source in REFUSED.values()]
     found = {recognise(part) for source in refused for _, part in parts_of(source)}
     kinds, written = set(), []

@@ -16,16 +16,16 @@ from zoo.workers import prepare
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
-)  # of scikit-learn, about deprecated sources and what does not converge
+)  # scikit-learn warns about deprecated classes and failed convergence
 
 
 SEED = 0
-_SHARE_OF_TABLES = 0.35  # behind the first of each entry: what the time of the README's test command leaves
+_SHARE_OF_TABLES = 0.35  # except the first of each entry: limits the time of the README's test command
 
 
 @pytest.fixture(scope="session")
 def executors(shared_folder: Path) -> tuple[Executor, ...]:
-    """All of them, with what they need, which two workers build from both ends."""
+    """Return all executors, ready for use; two workers prepare them from both ends."""
     is_second = os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
     prepare(EVERY[::-1] if is_second else EVERY, shared_folder)
     return EVERY

@@ -1,4 +1,4 @@
-"""Processes that try one source after another; if one dies or hangs, a new one continues after that source."""
+"""Processes that test one source after another; if one dies or hangs, a new process continues after that source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zoo.executors import Executor
 from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
-# Without a word from a worker for so long, it is ended; a loaded machine needs longer to import everything.
+# A worker that is silent for this long is terminated; on a busy machine, importing everything takes longer.
 _HANGING_SECONDS = 180.0
 _STARTING_SECONDS = 900.0
 _TICK_SECONDS = 1.0
@@ -28,11 +28,11 @@ _TICK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Task:
-    """What the workers try: sources by their number, even ones entries, odd ones composed."""
+    """The workers' task: sources by number; even numbers are entries, odd numbers composed sources."""
 
     seed: int
-    only: str = ""  # part of the names of entries
-    executors: tuple[str, ...] = ()  # beginnings of names; all if empty
+    only: str = ""  # a substring of entry names
+    executors: tuple[str, ...] = ()  # prefixes of names; all executors if empty
     composed_only: bool = False
 
     def zoo(self) -> Zoo:
@@ -44,7 +44,7 @@ class Task:
     def attempt(
         self, zoo: Zoo, number: int, say: Callable[[str], None] = lambda place: None, known: Counter[str] | None = None
     ) -> Attempt:
-        """Try one source."""
+        """Test one source."""
         if number % 2 == 0 and not self.composed_only:
             tried = entry_attempt(zoo, self.seed, number // 2, say, known)
         else:
@@ -53,12 +53,12 @@ class Task:
 
 
 def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
-    """Yield the numbers of one of several workers: an entry and a composed source in turn."""
+    """Yield a worker's share of the source numbers: an entry and a composed source in turn."""
     return (number for number in itertools.count(first) if number // 2 % n_workers == worker)
 
 
 def prepare(executors: Sequence[Executor], folder: Path) -> None:
-    """Build what the executors need, once in a folder that all processes know."""
+    """Build what the executors need, once, in a folder shared by all processes."""
 
     built = partial(filled_once, folder)
     for executor in executors:
@@ -66,7 +66,7 @@ def prepare(executors: Sequence[Executor], folder: Path) -> None:
 
 
 def _work(connection: Connection, task: Task, folder: Path, worker: int, n_workers: int, first: int) -> None:
-    """Try one source after the other until the other end is closed."""
+    """Test one source after another until the other end is closed."""
     known: Counter[str] = Counter()
     zoo = task.zoo()
     prepare(zoo.executors, folder)
@@ -81,7 +81,7 @@ def _work(connection: Connection, task: Task, folder: Path, worker: int, n_worke
 
 @dataclass
 class _Worker:
-    """A process, and what it has reported."""
+    """A process, and the state of its reports."""
 
     task: Task
     folder: Path
@@ -101,7 +101,7 @@ class _Worker:
         self.place, self.heard = "start", time.monotonic()
 
     def hear(self) -> None:
-        """Take what it says; if it died or hangs, go on behind that source with a new process."""
+        """Receive its messages; if it died or hangs, continue after that source with a new process."""
         try:
             while self.connection.poll():
                 self.number, word = self.connection.recv()
@@ -117,7 +117,7 @@ class _Worker:
 
     def _bury(self, how: str) -> None:
         self.deaths[f"{self.place}: {how}"] += 1
-        if self.place != "source":  # scikit-learn is not ours to mend
+        if self.place != "source":  # a fault of scikit-learn's
             fault = Fault(self.place, f"the process {how}")
             self.report(Attempt(self.number, f"source {self.number}", judged=Judged(how, faults=(fault,))))
         self.stop()
@@ -131,14 +131,14 @@ class _Worker:
 
 
 def try_for(seconds: float, n_workers: int, task: Task, report: Callable[[Attempt], None]) -> Counter[str]:
-    """Try sources for so long in some processes; return which of these died or hung, and where."""
+    """Test sources in parallel for this time; return how many processes died or hung, and where."""
     deaths: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         prepare(task.zoo().executors, Path(folder))
         workers = [_Worker(task, Path(folder), k, n_workers, report, deaths) for k in range(n_workers)]
         for worker in workers:
             worker.start()
-        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS)  # until the first has imported all
+        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS)  # until one has imported everything
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)

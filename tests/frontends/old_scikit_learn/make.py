@@ -1,4 +1,4 @@
-"""Writes the files of this folder: python make.py, in an environment that has an old scikit-learn."""
+"""Write the files in this folder: run python make.py in an environment with an old scikit-learn."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Interfaces that answer rows, each as one object with the same two methods."""
+"""Interfaces that predict for rows, each as an object with the same methods."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class Executor(ABC):
     """One interface to a compiled model."""
 
     name: str
-    refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
-    float32 = False  # whether it sees rows of float32 alone
-    settles = True  # whether labels that are not certified are the source's, too
-    share = 1.0  # of the tables of all entries, how many it is asked about in a selection
-    always: tuple[str, ...] = ()  # names of entries that it is asked about in any selection
-    by_entry = False  # whether that is a share of the entries: what costs is to open a model
-    refuses_itself = True  # whether it raises `RefusedError` with the words of `why_not` where it serves no source
-    names_row = True  # whether its refusals say which row they are about
-    twin: Executor | None = None  # another interface that the documentation promises the same bits of
+    refuses = True  # True if it raises `RefusedError` for rows without an answer; else they are not certified
+    float32 = False  # True if it sees only float32 rows
+    settles = True  # True if labels that are not certified are also the source's
+    share = 1.0  # fraction of all entries' tables that it is asked about in a selection
+    always: tuple[str, ...] = ()  # names of entries that it is asked about in every selection
+    by_entry = False  # True if `share` is a fraction of the entries, because opening a model is expensive
+    refuses_itself = True  # True if it raises `RefusedError` with the text of `why_not` for a source it cannot serve
+    names_row = True  # True if its refusals name the row
+    twin: Executor | None = None  # another interface that is documented to give bit-identical results
 
     def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
-        """Build what it needs by `built(name, fill)`, which returns a folder that is filled once."""
+        """Build what it needs with `built(name, fill)`, which returns a folder that is filled only once."""
         return
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
-        """Return whether the documentation says that it answers a row that the source refuses."""
+        """Return whether it may, as documented, answer a row that the source refuses."""
         return False
 
     def why_not(self, specimen: Specimen) -> str:
-        """Return why the interface cannot serve a source, "" if it can; skips are reported."""
+        """Return why the interface cannot serve a source, or "" if it can; skips are reported."""
         return ""
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        """Return the table whose values the interface sees: the source is asked about these."""
+        """Return the table with the values that the interface sees; the source is asked about it."""
         return as_float32(table) if self.float32 else table
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        """Return whether such a table can be passed to the interface: its container, its dtypes."""
+        """Return whether the interface accepts the table's container and dtypes."""
         return True
 
     @abstractmethod
@@ -51,16 +51,16 @@ class Executor(ABC):
 
 
 def is_drawn(what: str, share: float, seed: int) -> bool:
-    """Whether something is in a seeded share."""
+    """Return whether something belongs to a seeded random sample with this share."""
     return zlib.crc32(f"{seed} {what}".encode()) < share * 2.0**32
 
 
-# Of the shares below 1 that executors name, what the time of the README's test command leaves.
+# Factor for shares below 1, so that the README's test command finishes in the stated time.
 _LEFT = 0.7
 
 
 def selected(executors: Iterable[Executor], entry: str, number: int, seed: int) -> Iterator[Executor]:
-    """Yield those that a selection asks about a table of an entry: a seeded share of them."""
+    """Yield the executors that a selection asks about an entry's table: a seeded random sample of them."""
     for executor in executors:
         drawn = entry if executor.by_entry else f"{entry}, {number}"
         share = executor.share if executor.share >= 1 else _LEFT * executor.share

@@ -1,4 +1,4 @@
-"""Every interface that answers rows."""
+"""Every interface that predicts for rows."""
 
 from __future__ import annotations
 

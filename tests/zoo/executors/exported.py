@@ -1,4 +1,4 @@
-"""Exported C99 headers: with and without fused multiply-adds, under sanitizers, for rows and coefficients of codes."""
+"""Exported C99 headers: with and without fused multiply-adds, under sanitizers, with integer rows or coefficients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, Specimen, as_dense
 from zoo.tables import Table
 
-# Messages of the export for sources that it does not support.
+# Messages of the export for unsupported sources.
 _CLOSED = re.compile(
     "coefficients can be int8 only in expansions|the C export takes rows of codes only if all steps are scalers|"
     "the C export takes rows of codes only for a single model|the C export supports lookups only for float32 rows|"
@@ -26,7 +26,7 @@ _CLOSED = re.compile(
 )
 FUSED = ["gcc", "-std=c99", "-O1", "-mfma", "-ffp-contract=fast"]
 SANITIZED = [*PLAIN, "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-# Entries whose headers together have every line of C that headers of the zoo have, but for sizes and numbers.
+# Entries whose headers together contain every line of C in the zoo's headers, apart from sizes and constants.
 OF_EVERY_TEXT = (
     *("bent", "stack of three", "label by probability of two", "OneHotEncoder, chosen", "PCA, centers", "powers, SVR"),
     *("several probabilities", "PCA, norms", "SVC of slices", "temperatures of two"),
@@ -35,7 +35,7 @@ OF_EVERY_TEXT = (
     *("rest of several labels", "threshold of probabilities", "rest of a constant", "RFE, itself", "scaled before"),
     *("scaled splines", "votes of two", "Normalizer, l1", "interactions"),
 )
-# The same for rows and coefficients of codes.
+# The same for rows or coefficients stored as integer codes.
 OF_EVERY_CODE: dict[str, tuple[str, ...]] = {
     "int16": ("label by probability of two", "RFE, itself", "StandardScaler, SVC of scales", "process", "PCL"),
     "int8": ("LIBSVM file, one class",),
@@ -45,7 +45,7 @@ OF_EVERY_CODE: dict[str, tuple[str, ...]] = {
 
 @lru_cache(maxsize=8)
 def _program(specimen: Specimen, compiler: tuple[str, ...], inputs: str, coefficients: str) -> Program | str:
-    """Export and compile; return the reason where there is no such header."""
+    """Export and compile; if there is no such header, return the reason."""
     options: dict[str, Any] = {"inputs": inputs, "coefficients": coefficients}
     if inputs != "float32":
         options["X"] = _codes(specimen, specimen.table)
@@ -62,7 +62,7 @@ def _codes(specimen: Specimen, table: Table) -> Any:
 
 
 class C99(Executor):
-    """An exported header in a program of its own; it certifies nothing where it cannot answer."""
+    """An exported header in a separate program; it certifies nothing where it cannot answer."""
 
     refuses_itself = False
     float32, refuses, settles = True, False, False
@@ -80,7 +80,7 @@ class C99(Executor):
         self._how = (tuple(compiler), inputs, coefficients)
 
     def why_not(self, specimen: Specimen) -> str:
-        """Return what the export says."""
+        """Return the export's message."""
         if shutil.which("gcc") is None:
             return "gcc is not installed"
         if specimen.table.container == "texts":
@@ -120,7 +120,7 @@ class C99(Executor):
 
 
 def _promised(numbers: Any, bounds: Any, largest: float) -> tuple[Any, Any]:
-    """Numbers and bounds as float64, 0 in place of NaN whose bound says nothing."""
+    """Return values and bounds as float64; NaN with a vacuous bound is replaced by 0."""
     numbers, bounds = numbers.astype(np.float64), bounds.astype(np.float64)
     return np.where(np.isnan(numbers) & (bounds >= largest), 0.0, numbers), bounds
 

@@ -1,6 +1,6 @@
-// headers: what the C++ headers alone answer. Requests come on standard input and replies go to standard output, both
-// in the machine's own bytes (native.py is the other end). Every buffer has exactly the size that the model states, on
-// the heap, so that AddressSanitizer finds an access beyond it.
+// headers: answers from the C++ headers alone. Requests are read from standard input and replies are written to
+// standard output, both in native byte order (native.py is the other end). Every buffer is on the heap and has exactly
+// the size that the model states, so that AddressSanitizer finds an access beyond it.
 #include <approxsvm/approxsvm.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -57,9 +57,9 @@ void write_status(Status status, std::size_t row = 0) {
     write_number<std::uint64_t>(row);
 }
 
-// --- a model in memory of exactly its size
+// --- a model in memory of exactly the required size
 
-// So many bytes behind an odd address, where alignment takes the most.
+// A buffer of n_bytes at an odd address, where alignment needs the most padding.
 class Memory {
   public:
     explicit Memory(std::size_t n_bytes) : n_bytes_(n_bytes) {
@@ -104,7 +104,7 @@ void describe(const Model& model) {
          {model.n_features(), model.n_decisions(), model.n_probabilities(), model.n_targets(), model.n_labels()}) {
         write_number<std::uint64_t>(n);
     }
-    for (std::size_t k = 0; k <= model.n_labels(); ++k) {  // and what is beyond the last
+    for (std::size_t k = 0; k <= model.n_labels(); ++k) {  // and one index beyond the last
         char room[approxsvm::label_digits];
         const std::string_view text = approxsvm::text_of(model.label(k), room);
         write_array(text.data(), text.size());
@@ -118,10 +118,10 @@ enum Answer { labels, certified, values, bounds, probabilities, probability_boun
 struct Asked {
     bool wanted[n_answers];
     approxsvm::Values kind;
-    std::size_t n_rows, call_size;  // rows in all, and in a call
+    std::size_t n_rows, call_size;  // total rows, and rows per call
 };
 
-// What a call has room for, and what all calls have answered.
+// The output buffer of one call, and the answers of all calls so far.
 template <class T>
 struct Buffer {
     std::vector<T> room, all;
@@ -134,7 +134,7 @@ struct Buffer {
     T none{};
 };
 
-// `rows_of(first, last)` gives the rows of a call.
+// `rows_of(first, last)` returns the rows of a call.
 template <class RowsOf>
 void answer(const Model& model, const Asked& asked, const RowsOf& rows_of) {
     Buffer<std::uint32_t> positions;
@@ -194,7 +194,7 @@ void evaluate(const Model& model) {
     const auto wanted = read_number<std::uint32_t>();
     for (int k = 0; k < n_answers; ++k) asked.wanted[k] = wanted >> k & 1;
     asked.kind = static_cast<approxsvm::Values>(read_number<std::uint32_t>());
-    const auto form = read_number<std::uint32_t>();  // bytes of a number, then of an index: 0 for dense rows
+    const auto form = read_number<std::uint32_t>();  // digits: bytes per value, then bytes per index (0 for dense rows)
     asked.n_rows = static_cast<std::size_t>(read_number<std::uint64_t>());
     asked.call_size = static_cast<std::size_t>(read_number<std::uint64_t>());
     switch (form) {

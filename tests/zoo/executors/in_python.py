@@ -1,4 +1,4 @@
-"""The estimators, `Predictor`, calls of any size, one row alone, data frames, sparse rows, threads and copies."""
+"""The estimators, `Predictor`, calls of any size, single rows, data frames, sparse rows, threads and copies."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from zoo.specimens import Answers, RefusedError, Specimen, with_nulls
 from zoo.tables import NOT_SPARSE, Table, fitting
 
 T = TypeVar("T")
-_SIZES = (1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64, 70)  # at the seams of blocks, and behind them
+_SIZES = (1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64, 70)  # at block boundaries, and beyond them
 _LARGE = 16384
 
 
 def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_part: bool = False) -> Answers:
-    """Ask for everything that a model has, for rows as the evaluator takes them."""
+    """Ask for all of a model's outputs, for rows in the evaluator's form."""
     artifact = evaluator.artifact
     found: dict[str, Any] = {}
     found["certified"] = evaluator._of_targets(evaluator.evaluate(rows, CERTIFIED, "settled", as_part))
@@ -63,7 +63,7 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
 
 
 def from_outputs(specimen: Specimen, outputs: Mapping[str, Any]) -> Answers:
-    """Turn outputs by their public names, as the source orients them, into answers as the artifact does."""
+    """Convert outputs by public name, in the source's orientation, to answers in the artifact's."""
     artifact, n = specimen.artifact, len(next(iter(outputs.values())))
     columns = {name: np.asarray(one).reshape(n, -1) for name, one in outputs.items()}
     shape = (n, artifact.n_targets) if artifact.of_targets else (n,)
@@ -86,7 +86,7 @@ _OF_LABELS = {"label": "labels", "certified": "certified"}
 
 
 def _as_the_artifact(artifact: Any, values: Any, inverse: Any) -> Any:
-    """Decision values in the artifact's order and sign; None where the source gives scores."""
+    """Return decision values in the artifact's order and sign, or None if the source gives scores."""
     if artifact.task != "classification":
         return values
     if len(artifact.labels) == 2:
@@ -97,7 +97,7 @@ def _as_the_artifact(artifact: Any, values: Any, inverse: Any) -> Any:
 
 
 def asked(call: Callable[[], T]) -> T:
-    """Call in the strictest error state, with the package's refusals as the suite's."""
+    """Call in NumPy's strictest error state; raise the package's InputError as RefusedError."""
     try:
         with np.errstate(all="raise"):
             return call()
@@ -106,7 +106,7 @@ def asked(call: Callable[[], T]) -> T:
 
 
 class Batch(Executor):
-    """A compiled estimator, all rows at once: values as promised, or those of the first stage that settles a label."""
+    """A compiled estimator, given all rows at once, with promised, settled or exact values."""
 
     def __init__(self, values: Values = "promised") -> None:
         self.name, self.values = "batch" if values == "promised" else f"batch, {values} values", values
@@ -137,7 +137,7 @@ class Calls(Executor):
         def ask() -> Answers:
             rows, evaluator = specimen.fast._rows(table.make()), specimen.fast._evaluator
             n = rows.shape[0]
-            places = np.resize(np.arange(n), -(-n // self.size) * self.size)  # the last call begins again
+            places = np.resize(np.arange(n), -(-n // self.size) * self.size)  # the last call wraps around
             parts = places.reshape(-1, self.size)
             return joined([evaluated(evaluator, rows[part], "settled") for part in parts], n)
 
@@ -145,13 +145,13 @@ class Calls(Executor):
 
 
 def joined(parts: list[Answers], n: int) -> Answers:
-    """Answers of one call after the other, for n rows."""
+    """Join the answers of successive calls into those for n rows."""
     given = {name: [vars(part)[name] for part in parts] for name in vars(parts[0])}
     return Answers(**{name: None if of[0] is None else np.concatenate(of)[:n] for name, of in given.items()})
 
 
 class Large(Executor):
-    """All rows many times over in one call, so that threads have work."""
+    """All rows, repeated many times in one call, so that threads have work."""
 
     names_row, share = False, 0.02
 
@@ -170,7 +170,7 @@ class Large(Executor):
 
 
 class Parts(Executor):
-    """Few rows with the bits of a large batch, as tables promise them."""
+    """Calls of few rows whose results are bit-identical to a large batch's, as tables guarantee."""
 
     names_row, share, twin = False, 0.02, Large(1)
 
@@ -205,7 +205,7 @@ def _copied(kind: str) -> Callable[[Specimen], Any]:
 
 
 class Copy(Executor):
-    """A copy of the compiled estimator, or a `Predictor`: methods that users call, and the same bits."""
+    """A copy of the compiled estimator, or a `Predictor`, called by its public methods: results are bit-identical."""
 
     share, twin = 0.08, BATCH
 
@@ -225,7 +225,7 @@ class Copy(Executor):
 
 
 class Later(Executor):
-    """The same estimator after other calls: other layouts, dtypes, containers, sizes, threads, and a copy of it."""
+    """A copy of the estimator after calls with other layouts, dtypes, containers, sizes and numbers of threads."""
 
     name, share, twin = "after other calls", 0.15, BATCH
 
@@ -248,7 +248,7 @@ class Later(Executor):
 
 
 class Target(Executor):
-    """One instruction set."""
+    """The core for one instruction set."""
 
     share = 0.15
 
@@ -287,7 +287,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 class OneRow(Executor):
-    """`predict_one`, with all outputs or with none; rows take turns to be an array, a list, a Series, a dict, ..."""
+    """`predict_one`, with or without `outputs`; rows are in turn an array, a list, a Series, a dict, ..."""
 
     names_row, share = False, 0.15
 
@@ -305,7 +305,7 @@ class OneRow(Executor):
         if table.container != "texts" and {table.kinds[j] for j in table.numeric} <= {"float64"}:
             forms |= _FORMS[f"{table.container} of float64"]
         lacking = set()
-        if specimen.artifact.feature_names is None:  # a Series goes by position
+        if specimen.artifact.feature_names is None:  # a Series is read by position
             lacking = {"dict", "named tuple", "Series in another order"}
         elif not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
             lacking = {"named tuple"}
@@ -323,7 +323,7 @@ class OneRow(Executor):
             answer = self._ask(models[i % 2], form(one), outputs)
             for name, part in (answer if outputs else {one_way: answer}).items():
                 found.setdefault(name, []).append(part)
-        if outputs is None:  # what the answer is worth, by other methods
+        if outputs is None:  # the answer's guarantee, from other methods
             beside = "error_bound" if one_way == "value" else "certified"
             found[beside] = list(asked(lambda: getattr(specimen.fast, beside)(table.make())))
         return from_outputs(specimen, {name: np.array(parts) for name, parts in found.items()})
@@ -345,27 +345,27 @@ def _has_infinity(table: Table) -> bool:
 
 @lru_cache(64)
 def _contained(table: Table, container: str) -> Table:
-    """Return the rows in another container, one table for all who ask."""
+    """Return the rows in another container, the same object on every call."""
     names = tuple(f"f{j}" for j in range(len(table.kinds))) if container == "frame" else None
     return replace(table, container=container, names=names)
 
 
 class Container(Executor):
-    """Rows in another container: the source is asked about the same one, or about dense rows where it takes none."""
+    """Rows in another container: the source gets it too, or dense rows if it does not accept it."""
 
     share = 0.03
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
-        # Few sources take the first; a few take the second for other rows.
+        # Few sources accept the first; a few mistake the second for other rows.
         self.share = {"CSR repeated": 0.4, "CSR unsorted": 0.3}.get(container, self.share)
-        self.always = ("products of CSR",)  # the source confuses these where entries are not in order
+        self.always = ("products of CSR",)  # the source computes wrong products if entries are not sorted
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
         plain = is_frame or table.container in ("array", "CSR")
         is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
-        splits = self.container in ("COO", "CSR repeated")  # in two parts, of which infinity has none
+        splits = self.container in ("COO", "CSR repeated")  # into two addends, impossible for infinity
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
@@ -445,7 +445,7 @@ def _process() -> Any:
 
 
 class NumPyAlone(Executor):
-    """`Predictor` in a process that has NumPy and nothing else; one process for all sources."""
+    """`Predictor` in a process with only NumPy; one process serves all sources."""
 
     name, share = "Predictor with NumPy alone", 0.15
 

@@ -1,4 +1,4 @@
-"""Arrow tables, and what goes through them: DuckDB, Dask, and the command `score` on CSV and Parquet files."""
+"""Arrow tables, and the interfaces that use them: DuckDB, Dask, and the command `score` on CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NUMBERS = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "u
 
 
 def names_of(specimen: Specimen, table: Table) -> list[str]:
-    """Names of the columns of a table for this model."""
+    """Return a table's column names for this model."""
     if specimen.artifact.takes_texts:
         return ["text"]
     return list(table.names or specimen.artifact.feature_names or (f"f{j}" for j in range(len(table.kinds))))
 
 
 def as_arrow(specimen: Specimen, table: Table) -> pa.Table:
-    """Make an Arrow table in batches of seven rows; numbers that are NaN stay NaN, texts that are missing are null."""
+    """Make an Arrow table in batches of seven rows; NaN stays NaN, and missing strings become null."""
     columns = {}
     for j, name in enumerate(names_of(specimen, table)):
         column, kind = table.values[:, j], table.kinds[j]
@@ -46,7 +46,7 @@ def as_arrow(specimen: Specimen, table: Table) -> pa.Table:
 
 
 def from_columns(specimen: Specimen, columns: dict[str, Any]) -> Answers:
-    """Turn columns of answers by name, such as "probability_red", into answers."""
+    """Convert output columns by name, such as "probability_red", to answers."""
     outputs: dict[str, Any] = {}
     for output in available_outputs(specimen.artifact):
         chosen = [column for name, column in columns.items() if name == output or name.startswith(f"{output}_")]
@@ -57,7 +57,7 @@ def from_columns(specimen: Specimen, columns: dict[str, Any]) -> Answers:
 
 
 class InTable(Executor):
-    """An interface that takes columns and gives columns, with the bits of rows in a large batch."""
+    """An interface from columns to columns, whose results are bit-identical to those of rows in a large batch."""
 
     share, twin = 0.08, Parts(_MANY)
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
@@ -71,7 +71,7 @@ class InTable(Executor):
 
 
 class Arrow(InTable):
-    """`predict_arrow`, which refuses a row or leaves its answers out."""
+    """`predict_arrow`, which refuses an invalid row or returns nulls for it."""
 
     def __init__(self, on_error: Any) -> None:
         self.name, self.on_error = f"predict_arrow, {on_error}", on_error
@@ -85,7 +85,7 @@ class Arrow(InTable):
         except InputError as error:
             raise RefusedError(str(error)) from error
         lacking = np.flatnonzero(found[0].is_null().to_numpy())
-        if len(lacking):  # `on_error` is "null": say what "fail" says of the row
+        if len(lacking):  # `on_error` is "null": raise what "fail" raises for the row
             try:
                 Arrow("fail").answers(specimen, table.take(slice(lacking[0], lacking[0] + 1)))
             except RefusedError as error:
@@ -95,12 +95,12 @@ class Arrow(InTable):
 
 
 class DuckDB(InTable):
-    """A function of SQL."""
+    """An SQL function."""
 
     name, share, names_row = "DuckDB", 0.02, False
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        plain = {"float64", *_TEXTS}  # all numbers are DOUBLE
+        plain = {"float64", *_TEXTS}  # numbers are DOUBLE
         return super().takes(specimen, table) and (set(table.kinds) <= plain or not specimen.artifact.row_dtypes)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
@@ -134,7 +134,7 @@ def _quoted(name: str) -> str:
 
 
 class Dask(InTable):
-    """A Dask frame of two partitions."""
+    """A Dask frame with two partitions."""
 
     name, share = "Dask", 0.02
 
@@ -154,7 +154,7 @@ class Dask(InTable):
 
 
 class Command(InTable):
-    """`approxsvm score` from a file to a file of the same format."""
+    """`approxsvm score`, with input and output files in the same format."""
 
     share = 0.02
 
@@ -164,9 +164,9 @@ class Command(InTable):
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         if self.suffix == "csv" and not set(table.kinds) <= {"float64", "text", "str"}:
-            return False  # numbers in texts are float64
+            return False  # numbers in text are read as float64
         empty = [text for j, kind in enumerate(table.kinds) if kind in _TEXTS for text in table.values[:, j]]
-        has_empty = any(pd.isna(text) or text == "" for text in empty)  # which are alike in a CSV file
+        has_empty = any(pd.isna(text) or text == "" for text in empty)  # a CSV file does not distinguish them
         return super().takes(specimen, table) and not (self.suffix == "csv" and has_empty)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
@@ -174,7 +174,7 @@ class Command(InTable):
         data = as_arrow(specimen, table)
         if self.suffix == "csv":
             if not specimen.artifact.feature_names and len(table.kinds) > 2 and table.values[0, 0] % 1:
-                data = data.rename_columns(list(map(str, range(len(table.kinds)))))  # as pandas does for an array
+                data = data.rename_columns(list(map(str, range(len(table.kinds)))))  # pandas' names for an array
             pyarrow.csv.write_csv(data, rows)
         else:
             pyarrow.parquet.write_table(data, rows)

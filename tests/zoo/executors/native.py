@@ -1,4 +1,4 @@
-"""The C library, the C++ headers alone with buffers of exact sizes under sanitizers, and both with sparse rows."""
+"""The C library, and the C++ headers alone with exactly sized buffers under sanitizers, for dense and sparse rows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from zoo.specimens import Answers, RefusedError, Specimen, as_dense, as_float64
 from zoo.tables import Table
 
 Array = np.ndarray[Any, Any]
-# Kinds of values, by their numbers in approxsvm.h and in model_view.hpp.
+# Value kinds, numbered as in approxsvm.h and model_view.hpp.
 PROMISED, SETTLED, EXACT = range(3)
 _TYPES = {"labels": np.uint32, "certified": np.uint8} | dict.fromkeys(
     ("values", "bounds", "probabilities", "probability_bounds"), np.float64
 )
-_DENSE_NUMBERS = 1 << 20  # a table with more of them is asked about as sparse rows alone
+_DENSE_NUMBERS = 1 << 20  # larger tables are passed only as sparse rows
 
 
 class InMemory(Executor):
-    """An interface of rows in memory, which asks for answers by their names."""
+    """An interface for rows in memory, which requests outputs by name."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class InMemory(Executor):
         self._dtype, self._index, self._call_size, self._kind = np.dtype(dtype), index, call_size, kind
 
     interface: str
-    names_row = False  # a refusal names the row of a call
+    names_row = False  # a refusal names the row within its call
     refuses_itself = False
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""
+        """Return float64 rows, or float32 rows as float64: these interfaces accept no other types."""
         found = super().seen(specimen, table) if self.float32 else as_float64(table)
         return found if self._index else as_dense(found)
 
@@ -66,13 +66,13 @@ class InMemory(Executor):
         return is_unused_alone(specimen, self.seen(specimen, row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        """Return whether the source has an answer to the same numbers as float64."""
+        """Return whether the source can answer the same values as float64."""
         if table.container == "texts":
             return bool(self._index) and not self.float32
         return table.family == specimen.table.family and (bool(self._index) or table.values.size <= _DENSE_NUMBERS)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
-        """Ask for labels alone, for certificates, and for numbers with their bounds."""
+        """Ask for labels alone, for certificates, and for values and probabilities with their bounds."""
         artifact = specimen.artifact
         rows = self._rows(specimen, self.seen(specimen, table))
         kind = PROMISED if self._kind == EXACT and artifact.mode != "exact" else self._kind
@@ -107,21 +107,21 @@ class InMemory(Executor):
 
     @abstractmethod
     def code(self, specimen: Specimen, column: int, text: str | None) -> float:
-        """Return what stands for a text in a row."""
+        """Return the code of a string in a row."""
 
     @abstractmethod
     def _ask(self, specimen: Specimen, rows: Any, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
-        """Return answers of shape (n_rows, per row)."""
+        """Return arrays of shape (n_rows, n_outputs)."""
 
 
 # --- rows
 
 
 def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None], float]) -> Array:
-    """Return rows of numbers, codes in place of texts."""
+    """Return numeric rows, with codes in place of strings."""
     if len(table.numeric) == len(table.kinds):
         return table.values.astype(np.float64)
-    rows = np.zeros(table.values.shape)  # in columns that the model does not look at
+    rows = np.zeros(table.values.shape)  # unused string columns stay 0
     for j, column in enumerate(table.values.T):
         if j in table.numeric:
             rows[:, j] = column.astype(np.float64)
@@ -136,7 +136,7 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
 
 
 def is_unused_alone(specimen: Specimen, row: Table) -> bool:
-    """Return whether NaN or infinity stands in columns that are not used: these may hold anything, but for Python."""
+    """Return whether a row has NaN or infinity in unused columns, where only Python rejects them."""
     unused = sorted(set(row.numeric) - set(specimen.artifact.raw_columns.used.tolist()))
     return not np.isfinite(row.values[:, unused].astype(np.float64)).all()
 
@@ -148,10 +148,10 @@ def is_unused_alone(specimen: Specimen, row: Table) -> bool:
 def _opened(specimen: Specimen, target: str) -> Runtime:
     with _forced(target):
         model = Runtime(specimen.path)
-    n = model.count("labels")  # 0 of a regression
+    n = model.count("labels")  # 0 for regressions
     *labels, beyond = [model.label(k) for k in range(n + 1)]
     expected = specimen.labels.tolist()[:n]
-    assert labels in (expected, list(map(str, expected))), labels  # texts where one is beyond int64
+    assert labels in (expected, list(map(str, expected))), labels  # strings if a label is outside int64
     assert beyond is None
     return model
 
@@ -171,7 +171,7 @@ def _forced(target: str) -> Iterator[None]:
 
 
 class CLibrary(InMemory):
-    """approxsvm.h, by ctypes."""
+    """approxsvm.h, called through ctypes."""
 
     interface = "C library"
 
@@ -181,7 +181,7 @@ class CLibrary(InMemory):
         self._target, self._n_threads = target, n_threads
 
     def code(self, specimen: Specimen, column: int, text: str | None) -> float:
-        """Return what stands for a text in a row."""
+        """Return the code of a string in a row."""
         model = _opened(specimen, self._target)
         return model.category_code(column, text) if LIB.approxsvm_n_categories(model.handle, column) else 0.0
 
@@ -201,7 +201,7 @@ class CLibrary(InMemory):
 
 
 def _predicted(model: Runtime, rows: Array) -> Array:
-    """Ask for labels by the function that gives nothing else."""
+    """Ask for labels with the function that returns nothing else."""
     labels, error = np.full((len(rows), model.count("targets")), 77, np.uint32), Error()
     suffix, real = ("f32", ctypes.c_float) if rows.dtype == np.float32 else ("f64", ctypes.c_double)
     rows = np.ascontiguousarray(rows)
@@ -217,10 +217,10 @@ def _predicted(model: Runtime, rows: Array) -> Array:
 
 
 class Headers(InMemory):
-    """The C++ headers in a program of their own, headers.cpp, whose buffers have exact sizes.
+    """The C++ headers in a separate program, headers.cpp, with exactly sized buffers.
 
-    Another build of it is contracted: the compiler fuses products and sums wherever it can, which the library's own
-    CMake target switches off.
+    A second build is contracted: the compiler fuses products and sums wherever it can. (The library's CMake target
+    disables this.)
     """
 
     interface = "C++ headers"
@@ -237,11 +237,11 @@ class Headers(InMemory):
             Headers.programs[self._build] = built(f"headers_{self._build}", partial(_compile, flags)) / "headers"
 
     def why_not(self, specimen: Specimen) -> str:
-        """Name what is missing."""
+        """Name the missing tool."""
         return "" if self._build in Headers.programs else "no C++ compiler"
 
     def code(self, specimen: Specimen, column: int, text: str | None) -> float:
-        """Return what stands for a text in a row."""
+        """Return the code of a string in a row."""
         return _process(Headers.programs[self._build]).code(specimen.path, column, text)
 
     def _ask(self, specimen: Specimen, rows: Any, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
@@ -257,16 +257,16 @@ def _compile(flags: list[str], folder: Path) -> None:
 
 
 def _contracted() -> list[str]:
-    """Return the compiler told to contract; GCC does it at -O2, or where its expensive optimizations are on."""
+    """Return a compiler command with contraction; GCC contracts at -O2 or with its expensive optimizations."""
     is_clang = "clang" in run("c++", "--version")
     return ["c++", "-O1", "-ffp-contract=fast", *([] if is_clang else ["-fexpensive-optimizations"])]
 
 
 def _sanitized() -> list[str]:
-    """Return Clang with address and undefined behavior sanitizers, or a slower compiler with the first alone.
+    """Return Clang with address and undefined-behavior sanitizers, or a slower compiler with the former alone.
 
-    Addresses are checked by calls, and debug information is left out, which compiles a third faster; reports name
-    functions, and lines of undefined behavior.
+    Addresses are checked by function calls, and debug information is omitted, so compiling takes a third less time;
+    reports name functions, and the lines of undefined behavior.
     """
     if shutil.which("clang++"):
         sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"]
@@ -280,7 +280,7 @@ def _process(program: Path) -> HeadersProcess:
 
 
 class HeadersProcess:
-    """The program at work: one process for all models."""
+    """A process that runs the program, for all models."""
 
     def __init__(self, program: Path) -> None:
         pipe = subprocess.PIPE
@@ -291,7 +291,7 @@ class HeadersProcess:
         self.labels: list[str] = []
 
     def open(self, path: Path) -> None:
-        """Open a model, unless it is the one that is open."""
+        """Open a model, unless it is already open."""
         if path == self._path:
             return
         self._path = None
@@ -308,7 +308,7 @@ class HeadersProcess:
     def evaluate(
         self, path: Path, rows: Any, names: tuple[str, ...], kind: int, call_size: int = 0
     ) -> dict[str, Array]:
-        """Return answers by name, one after the other."""
+        """Return arrays by output name, each one-dimensional."""
         self.open(path)
         if isinstance(rows, np.ndarray):
             form, parts = 10 * rows.itemsize, [np.ascontiguousarray(rows)]
@@ -322,7 +322,7 @@ class HeadersProcess:
         return {name: self._receive_array(number) for name, number in _TYPES.items()}
 
     def code(self, path: Path, column: int, text: str | None) -> float:
-        """Return what stands for a text in a row, 0 in a column without texts."""
+        """Return the code of a string in a row, or 0 in a column without strings."""
         self.open(path)
         self._send(struct.pack("=IQI", 2, column, text is None) + _array((text or "").encode()))
         code = self._number("d")
@@ -345,7 +345,7 @@ class HeadersProcess:
         return received
 
     def _fail(self) -> None:
-        """Raise what a sanitizer said; the next request starts another process."""
+        """Raise an error with the sanitizer's report; the next request starts a new process."""
         _process.cache_clear()
         said = self._process.communicate()[1].decode(errors="replace")
         raise AssertionError(f"the program of the C++ headers ended, asked about {self._path}: {said[:4000]}")

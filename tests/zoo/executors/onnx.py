@@ -1,4 +1,4 @@
-"""ONNX graphs in onnxruntime, of float32 and float64 rows."""
+"""ONNX graphs in onnxruntime, for float32 and float64 rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zoo.tables import Table
 
 
 def session(graph: Any) -> Any:
-    """Return a session of one thread that says nothing."""
+    """Return a silent single-threaded session."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -25,7 +25,7 @@ def session(graph: Any) -> Any:
 
 
 class Graph(Executor):
-    """A graph as `to_onnx` makes it, and the same with the decision values and bounds that it has inside."""
+    """A graph made by `to_onnx`, and the same graph with its internal decision values and bounds as outputs."""
 
     refuses, refuses_itself, names_row, by_entry = False, False, False, True
 
@@ -34,10 +34,10 @@ class Graph(Executor):
         self.name, self.input_type, self.float32 = f"ONNX, {input_type}", input_type, input_type == "float32"
 
     def _exported(self, specimen: Specimen) -> Any:
-        """The two sessions, or why there are none."""
+        """Return the two sessions, or the reason why there are none."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of answers that are open without the exact model
+                warnings.simplefilter("ignore")  # about answers that stay undecided without the exact model
                 graph = specimen.fast.to_onnx(input_type=self.input_type)
                 return session(graph), session(self._with_bounds(specimen)) if not specimen.artifact.members else None
         except UnsupportedModelError as error:
@@ -55,7 +55,7 @@ class Graph(Executor):
         return found if isinstance(found, str) else ""
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        """Return rows whose numbers are in the graph's type, as float64: a graph takes numbers."""
+        """Return the rows with values in the graph's type, as float64."""
         return super().seen(specimen, table) if self.float32 else as_float64(table)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
@@ -75,13 +75,13 @@ class Graph(Executor):
         answers = vars(from_outputs(specimen, outputs))
         if with_bounds is not None:
             values, bounds = with_bounds.run(["values", "bounds"], {"X": rows})
-            is_open = np.isnan(values) | ~np.isfinite(bounds)  # and never certain
+            is_open = np.isnan(values) | ~np.isfinite(bounds)  # such rows are never certified
             answers |= {"values": np.where(is_open, 0.0, values), "bounds": np.where(is_open, np.inf, bounds)}
         return Answers(**answers)
 
     @staticmethod
     def _certain(specimen: Specimen, found: dict[str, Any], n_rows: int) -> Any:
-        """Rows that are certain; of graphs that do not say so none, and of values those that are numbers."""
+        """Return the certified rows: those marked by the graph, those with finite values (regressions), or none."""
         if "certain" in found:
             return found["certain"]
         if "variable" in found:

@@ -1,4 +1,4 @@
-"""approxsvm-predict: rows as LIBSVM text, answers as text, labels or probabilities."""
+"""approxsvm-predict: rows as LIBSVM text; labels, values or probabilities as text."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table
 
-_SIX_DIGITS = 1e-5  # what `-b 1` rounds, relatively
+_SIX_DIGITS = 1e-5  # relative rounding of `-b 1`
 
 
 class PredictCommand(Executor):
-    """The command, a process for each call."""
+    """The command, with one process per call."""
 
     name, share = "approxsvm-predict", 0.1
     refuses_itself = False
     names_row = False
 
     def why_not(self, specimen: Specimen) -> str:
-        """Return what is missing, or what the command says of labels that break its lines."""
+        """Return what is missing, or that labels contain line breaks."""
         if not TOOL.exists():
             return f"{TOOL} was not built"
         if any(isinstance(label, str) and "\n" in label for label in specimen.labels.ravel().tolist()):
@@ -65,7 +65,7 @@ class PredictCommand(Executor):
         return Answers(**found)
 
     def _lines(self, specimen: Specimen, rows: Any, *options: object) -> list[str]:
-        """Return the lines that the command writes."""
+        """Return the lines written by the command."""
         given, answers = specimen.folder / "rows.txt", specimen.folder / "answers.txt"
         answers.unlink(missing_ok=True)
         given.write_text(libsvm_text([0] * rows.shape[0], csr_array(rows)))
@@ -89,7 +89,7 @@ def _words(labels: Any) -> list[str]:
 
 
 def _labels(specimen: Specimen, lines: Sequence[str]) -> Any:
-    """Labels by the lines of them; of several targets, which stand side by side."""
+    """Return the labels in the lines; with several targets, a line lists one label per target."""
     artifact = specimen.artifact
     of_line = {
         " ".join(words): places

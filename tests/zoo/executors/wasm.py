@@ -1,4 +1,4 @@
-"""approxsvm.wasm in Node.js, where zig and Node.js are installed."""
+"""approxsvm.wasm in Node.js, if zig and Node.js are installed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NAMES = {"probability_bounds": "probabilityBounds"}
 
 
 class Wasm(InMemory):
-    """The module, asked through approxsvm.mjs; one process for all models."""
+    """The module, called through approxsvm.mjs; one process serves all models."""
 
     interface = "wasm"
     folder: Path
 
     def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
-        """Build the module, where its tools are installed."""
+        """Build the module, if its tools are installed."""
         if not missing() and not hasattr(Wasm, "folder"):
             Wasm.folder = built("wasm", build) / "web"
 
     def why_not(self, specimen: Specimen) -> str:
-        """Name the tools that are missing."""
+        """Name the missing tools."""
         return f"not installed: {', '.join(missing())}" if missing() else ""
 
     def code(self, specimen: Specimen, column: int, text: str | None) -> float:
-        """Return what stands for a text in a row; pages look texts up by themselves."""
+        """Return the code of a string in a row; web pages look strings up themselves."""
         texts = specimen.artifact.texts.get(column)
         return 0.0 if texts is None else texts.null if text is None else texts.code(text)
 
@@ -51,7 +51,7 @@ class Wasm(InMemory):
             raise specimens.RefusedError(str(error)) from error
         if "labels" in found:
             expected = specimen.labels.tolist()
-            texts = list(map(str, expected))  # whole numbers where one is beyond int64, as in C
+            texts = list(map(str, expected))  # strings if a label is outside int64, as in C
             places = {label: k for labels in (texts, expected) for k, label in enumerate(labels)}
             labels = [int(x["integer"]) if isinstance(x, dict) else x for x in found["labels"]]
             found["labels"] = np.array([places[label] for label in labels], np.uint32)
