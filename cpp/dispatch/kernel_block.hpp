@@ -29,7 +29,7 @@ struct KernelBlock {
 
 inline namespace APPROXSVM_TARGET {
 
-// The smallest root has a relative error of at most 2u, where u = 2^-53. Each squaring doubles the error and adds u, so
+// The first root has a relative error of at most 2u, where u = 2^-53. Each squaring doubles the error and adds u, so
 // after three squarings K has a relative error of at most 23u. Roots that are NaN or below exp(-708) become exp(-708).
 // The summation depth of a row or column sum is at most its number of terms.
 inline void kernel_block(KernelBlock& task) {

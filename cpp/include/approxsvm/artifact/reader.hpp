@@ -266,7 +266,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Checks all bytes after the header's checksum, which are one complete artifact.
+// Checks one complete artifact, except the header's bytes up to the checksum.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {

@@ -26,8 +26,8 @@ struct ResidualOfRow {
 // the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W *
 // moved, because the norm of the function on the subspace is at most the whole function's. This movement also changes
 // half_s_in, in addition to the rounding of its sum. The exact gamma ||residual||^2 differs from the computed one by at
-// most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times their values at the cell's
-// right endpoint.
+// most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times their tabulated values for
+// the cell of `upper`.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
     const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,

@@ -103,7 +103,7 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
 }
 
 // Bounds the error of the form's value for a row, without value_error. `norm` bounds the norms of the row and of the
-// exact row; `row_error` is the distance between them.
+// exact row; `row_error` is the distance between the rows.
 //
 // A product in the form passes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
 // absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow has an effect of

@@ -169,7 +169,7 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 
 // Sets sum[64 k + i] to the sum over p < n_parts of tables[p][code p of the vector in lane i of panel k], which is
 // below 65,536; panels are (n_parts, 64) bytes. run_ends ascends to n_parts; a sum over the parts between two of its
-// elements is at most 255.
+// consecutive elements is at most 255.
 #if defined(APPROXSVM_AVX512)
 inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
                            const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {

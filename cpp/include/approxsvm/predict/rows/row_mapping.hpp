@@ -94,7 +94,7 @@ class RowMapping {
         return Status::ok;
     }
 
-    // Loads only the columns used. Nonfinite values are detected by a scaler.
+    // Loads only the columns used. Without `checks`, the caller must detect nonfinite values in them, as a scaler does.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
