@@ -105,7 +105,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def members(self) -> list[Any]:
-        """Compiled models, one per ensemble member or, for several targets, one per target.
+        """Compiled models of an ensemble's members; one member may serve several targets.
 
         A target's member may be a regression whose value is positive for the second of two labels.
         """

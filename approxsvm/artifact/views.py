@@ -227,7 +227,7 @@ class Artifact(SealedBytes):
 
     @property
     def of_targets(self) -> bool:
-        """True for an ensemble with one member per target."""
+        """True for an ensemble whose members predict different targets."""
         return self.combination.columns == "labels"
 
     @cached_property

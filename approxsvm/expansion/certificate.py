@@ -38,8 +38,8 @@ but T includes them at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weig
 
 The contracted norm W_theta is thus also the norm of a kernel sum, with coefficients that decay with the distance of the
 support vectors from the center (kernel_sums.py). For each center, theta is chosen to minimize the bound at the
-distances of its rows. The triangle inequality over the support vectors bounds T_theta without a pass over the kernel
-matrix:
+distances of the center's rows. The triangle inequality over the support vectors bounds T_theta without a pass over the
+kernel matrix:
 
     T_theta <= sum_i |w_i| sqrt(sum_{k>m} (theta r_i)^k / k!) = sum_i |at_i| sqrt(P(m+1, theta r_i)),
     r_i = 2 gamma ||xt_i||^2.

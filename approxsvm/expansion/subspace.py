@@ -34,7 +34,7 @@ Every bound is rounded up. Let u64 = 2^-53, and let rho be the largest ||x_i - c
 * c_i, K and their products inherit a relative error from the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
   Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
   H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
-* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is at most g + 2 rho e + (n_sv + 100) u64
+* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is at most (g + 2 rho e + (n_sv + 100) u64)
   times the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these terms, sum_b m_b^2 / b!. If g exceeds 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many

@@ -179,7 +179,7 @@ class Exporting:
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
             Type of the coefficients. Integers need half or a quarter of the memory, and slightly more time. All bounds
-            include their rounding, so fewer rows are certain, but no certified label is wrong. They are allowed only
+            include their rounding, so fewer rows are certain, but no certain label is wrong. They are allowed only
             for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all values within half a step of ``m_offsets[j] +

@@ -1,9 +1,11 @@
 """Plan search for a model with a Gaussian kernel; plan families are tried in turn, within one work budget.
 
-| family | its hopeful cost assumes that | a trial builds | |---|---|---| | expansions about 1, 16, 64, ... centers | a
-step leaves the square of the fraction left by the last step | some centers | | higher degrees about the same centers |
-a degree leaves the square of the fraction left by the last degree | some centers | | kernel sums over a few coordinates
-| the cheapest sums decide all rows | some classes | | the exact engine alone | its cost is known | nothing |
+| family | its hopeful cost assumes that | a trial builds |
+|---|---|---|
+| expansions about 1, 16, 64, ... centers | a step leaves the square of the fraction left by the last | some centers |
+| higher degrees about the same centers | a degree leaves the square of the fraction left by the last | some centers |
+| kernel sums over a few coordinates | the cheapest sums decide all rows | some classes |
+| the exact engine alone | its cost is known | nothing |
 
 A trial predicts held-out rows with what the last column lists.
 

@@ -15,7 +15,7 @@ If an input map has no limits, the map and the decoding are combined into slope 
 needs no float64 arithmetic. The rounding of slope q + base is small compared with half a step, by which codes may
 differ from the source's rows.
 
-A value outside the code range is clamped to the nearest code, and no error bound holds for its row.
+A value outside the code range is clamped to the nearest code, and its row has no bound.
 """
 
 import math

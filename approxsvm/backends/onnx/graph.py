@@ -237,7 +237,7 @@ class _Export:
         return result
 
     def _are_numbers(self, known: KnownValues) -> str:
-        """Return a mask of the finite rows with values below 1e300 and bounds other than NaN, shape (n_rows,)."""
+        """Return a mask of the finite rows with absolute values below 1e300 and bounds not NaN, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
