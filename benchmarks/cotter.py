@@ -3,9 +3,9 @@
 For each available data set from the paper (Adult, MNIST 8 vs. the rest, Covertype 1 vs. the rest; TIMIT is not free), a
 linear support vector machine is trained on Taylor features of several degrees and on several numbers of random Fourier
 features, both for the kernel exp(-||x - y||^2 / (2 sigma^2)). The kernel machine is the goal. Training uses only the
-nonzero features of each row. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is a feature
-of lower degree times a value of the row; a Fourier feature is an inner product over the row's nonzeros and a cosine,
-which counts as one. The kernel's error is the root mean square over pairs of test rows.
+nonzero mapped features of each row. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is a
+feature of lower degree times a value of the row; a Fourier feature is an inner product over the row's nonzeros and a
+cosine, which counts as one. The kernel's error is the root mean square over pairs of test rows.
 
 The paper's finding: Fourier features are better for the same number of features, Taylor features for the same cost of
 computing them. The paper was not available when this was written: the widths and C are from memory (Covertype's width

@@ -4,7 +4,7 @@ Two of them are raw tables, with strings and missing values as published: UCI's 
 frames. These also use two other interfaces: `score` with a CSV file, and an exported C99 header compiled with gcc,
 which takes string codes. The text documents are docstring paragraphs from installed packages, classified by package.
 
-Each source is trained on a few thousand rows, because training is slow. Reference answers come from the source, on
+Each source is trained on a few thousand rows, because it is the slow part. Reference answers come from the source, on
 one thread; differing labels are counted, and the largest difference of values is given as a fraction of their range.
 OpenCV and onnxruntime compute in float32, so a differing label may be their error.
 """

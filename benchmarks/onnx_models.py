@@ -5,8 +5,8 @@ scaler, PCA and an SVC for australian. Each is compiled in "approximate" and "ce
 without a fallback to the exact model inside the graph. Every contender predicts all test rows as float32; "differ"
 counts labels that differ from our engine's on the same artifact; "certain" is the fraction of rows whose labels the
 graph reports as proven. If a proven label differs from the exact model's, the run ends. Times are microseconds per row
-on one thread in one run; contenders take turns, except the slow one, which runs fewer rounds. They are the graph in
-onnxruntime for labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by
+on one thread in one run; contenders take turns, except the slow one, which gets fewer rows and rounds. They are the
+graph in onnxruntime for labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by
 skl2onnx.
 """
 

@@ -55,7 +55,7 @@ def shares_certified() -> Chart:
 
 
 def classified_scene(height: int = 90, width: int = 120) -> str:
-    """Draw the labels of a synthetic scene; pixels that a single expansion does not certify are dark."""
+    """Draw the labels of a synthetic scene, and again with the pixels that expansions do not certify in dark."""
     from scipy.ndimage import gaussian_filter
     from sklearn.svm import SVC
 

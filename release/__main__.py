@@ -164,7 +164,7 @@ def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
 
 
 def write_header(out: Path) -> None:
-    """Write approxsvm.hpp, which combines all C++ headers of these sources."""
+    """Write approxsvm.hpp, which combines the C++ library headers of these sources."""
     (out / "approxsvm.hpp").write_text(one_header(REPOSITORY / "cpp" / "include"), encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ _CORE: Final = _native.constants()
 # Unit roundoffs of float32 and float64.
 UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
-# Factor that exceeds the relative rounding errors of a value computed in float64.
+# Exceeds 1 by more than the relative rounding error of any number that is multiplied by it.
 ROUNDED_UP: Final = 1.0 + 1e-9
 # Values of theta in expansion/certificate.py, starting at 1; each is half of the previous one.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))

@@ -58,7 +58,7 @@ def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """Return the core's functions from decision values and bounds to scores, probabilities, labels and certificates."""
+    """Return the core's functions from decision values and bounds to scores, probabilities and (certified) labels."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 

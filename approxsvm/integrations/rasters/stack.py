@@ -115,7 +115,7 @@ class Stack:
     def read(self, window: Window) -> tuple[npt.NDArray[Any], BoolArray | None]:
         """Return the chosen bands in a window, and a mask of the pixels with data, or None if all pixels have data.
 
-        The shape of the bands is (n_bands, height, width). Raises DataFormatError if the file is damaged within the
+        The shape of the bands is (n_bands, height, width). Raises DataFormatError if a file is damaged within the
         window.
         """
         block = np.empty((len(self.bands), window.height, window.width), self.dtype)
