@@ -26,7 +26,7 @@
 //
 // Pass the raw rows that the source model expects: a pipeline's artifact scales and projects them itself. Buffer sizes
 // are checked. If one is too small, the call returns Status::buffer_too_small before anything is written. Requests for
-// outputs that the model does not have are also rejected: labels from a regression, probabilities if the source has
+// outputs that the model does not have are also rejected: labels from a regressor, probabilities if the source has
 // none, and values from an ensemble that averages probabilities or counts votes. So are calls before open() and
 // prepare().
 //
@@ -37,12 +37,12 @@
 // evaluate() fills every output for which an Evaluation has memory.
 //
 // A value is positive for the model's first label, label(0), or for the first label of a pair. With two classes,
-// Python's decision_function has the opposite sign if the first label is the smaller one, because there a positive
+// Python's decision_function has the opposite sign if the first label is the smaller one, because in Python a positive
 // value means the larger label. Probabilities follow the order of the model's labels.
 //
 // Memory: bound tables take about 50 KB (more for higher degrees), and the exact engine takes 12 bytes per support
 // vector and feature. A workspace for up to four rows per call is small. For more rows, its size depends on the
-// machine's vector width and on the number of centers, by which rows are sorted; it is larger for pipelines,
+// machine's vector width and on the number of centers, because rows are sorted by center. It is larger for pipelines,
 // probabilities and ensembles, which process rows in chunks. See the table in docs/howto/cpp.md. `approxsvm export --c`
 // writes headers for smaller devices.
 //

@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Allocates consecutive pieces of one block, each on a separate cache line. An arena without memory only counts bytes.
+// Allocates consecutive regions of one block; each begins a new cache line. An arena without memory only counts bytes.
 // On 32-bit systems, a small file may request more than half of the address space; such a request is treated as too
 // large.
 class Arena {
@@ -29,7 +29,7 @@ class Arena {
         return piece;
     }
 
-    // Number of bytes sufficient for all pieces at any address; the largest size_t if too many bytes are needed.
+    // Number of bytes sufficient for all regions, wherever the block begins; the largest size_t if it is too large.
     std::size_t bytes_anywhere() const {
         const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
         return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;

@@ -15,9 +15,9 @@ inline namespace APPROXSVM_TARGET {
 // Call open(), then prepare(), then predict from any number of threads, each with its own workspace. Calls in any other
 // order return an error status. A copy shares the bytes and the memory, which must outlive it.
 //
-// The argument `rows` is either a contiguous array, n_features() elements per row (any type that converts to Span<const
-// float> or Span<const double>), or of type SparseRows, DenseRows or CsrRows; the sizes of the last two are not
-// checked. A sparse feature that the model does not know is treated as in LIBSVM, except by a pipeline, which returns
+// The argument `rows` is a contiguous array with n_features() elements per row (any type that converts to Span<const
+// float> or Span<const double>), or it is a SparseRows, DenseRows or CsrRows. The array sizes of the last two are not
+// checked. Sparse features unknown to the model are treated as in LIBSVM, except that a pipeline returns
 // Status::unknown_feature.
 //
 // Buffers may be larger than needed. One that is too small is rejected before anything is written. After an error, the
@@ -86,29 +86,30 @@ class ModelOf {
     }  // number of values per row; 0 if the model averages probabilities
     // Number of probabilities per row; 0 if the model has no probabilities.
     std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }
-    std::size_t n_labels() const { return n_labels_of(view_); }  // number of labels; 0 for a regression
+    std::size_t n_labels() const { return n_labels_of(view_); }  // number of labels; 0 for a regressor
     // Number of labels, and of certificates, per row: one per target.
     std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
-    // Returns the label with an index. One-class models have the labels 1 and -1. For indices past the last label,
-    // returns a Label of LabelKind::none.
+    // Returns the label with index `position`. One-class models have the labels 1 and -1. For indices past the last
+    // label, returns a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
     // --- string columns, such as the categories of a pipeline's encoders, which rows contain as codes
 
-    // Number of strings in a column (0 for a numeric column), and the string that a code below it represents.
+    // Number of strings in a column (0 for a numeric column), and the string for each code below this number.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);
         return code < texts.n ? texts.text(code) : std::string_view{};
     }
-    // The code of a UTF-8 string, or unknown_category if the model does not know it; rows with this code are rejected
-    // if the source rejects unknown strings. The next function returns the code of a missing value.
+    // Returns the code of a UTF-8 string, or unknown_category if the model does not know the string. Rows with
+    // unknown_category are rejected if the source rejects unknown strings. The next function returns the code of a
+    // missing value.
     double category_code(std::size_t column, std::string_view text) const { return texts_of(view_, column).code(text); }
     double missing_code(std::size_t column) const { return texts_of(view_, column).null; }
 
     // --- predictions
 
-    // Number of workspace bytes for one thread, for calls with any number of rows or at most n_rows; 0 before
+    // Size in bytes of one thread's workspace, for calls with any number of rows or with at most n_rows; 0 before
     // prepare(). Calls with up to four rows need little memory.
     std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
     std::size_t workspace_bytes(std::size_t n_rows) const {

@@ -19,7 +19,7 @@ struct ArtifactFault;
 
 // The support vectors in the narrowest lossless representation (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
-    bool compressed;            // rows hold columns and values, not all values
+    bool compressed;            // rows hold only some values, with their columns
     std::uint32_t value_kind;   // type: 0 float64, 1 float32, 2 and 3 one-byte and two-byte codes
     std::uint32_t index_bytes;  // size in bytes of each count and column
     std::uint32_t n_dictionary;
@@ -68,7 +68,7 @@ struct SubspaceGroup {
     const float* coef;
 };
 
-// The network that guesses a row's class if there are several classes.
+// The network that guesses a row's class in multiclass models.
 struct SpeculationView {
     std::uint32_t n_landmarks, reserved;
     const std::uint32_t* landmarks;  // indices of support vectors, (n_landmarks,)
@@ -105,7 +105,7 @@ struct InputMapView {
     const std::uint32_t* columns;  // their indices, (n_columns,)
     std::size_t n_ops;
     const unsigned char* ops;
-    std::size_t widest;                                     // maximum number of features before, between and after ops
+    std::size_t widest;                                     // maximum number of features before or after any op
     bool has_projection, has_inverse_normal, scales_alone;  // the ops present; scales_alone: affine ops only
     bool takes_all_columns;                                 // true if the map uses all columns, in order
     std::size_t n_checked;                                  // number of raw columns with separate checks, used or not
@@ -123,11 +123,11 @@ struct CategoriesView {
 // The rules for computing votes or scores, labels and probabilities from decision values (outputs.hpp). If all fields
 // are zero and null, labels are determined by votes, values are unchanged, and there are no probabilities.
 struct OutputsView {
-    DecisionShape decision_shape;  // several classes: a value per pair, a score per class, or a value per class
+    DecisionShape decision_shape;  // multiclass: a value per pair, a score per class, or a value per class
     LabelRule label_rule;
     ProbabilityKind probability;
     std::uint32_t positive;           // a flag that depends on the probability kind (program/probabilities.h)
-    DecisionShape calibration_shape;  // the calibrated quantity, for one_vs_rest_calibration of several classes
+    DecisionShape calibration_shape;  // for multiclass one_vs_rest_calibration: what is calibrated
     const double* numbers;            // parameters of the probability computation
     // For label rules with a threshold: the threshold and the index (0 or 1) of the label to which it applies.
     const double* threshold;
@@ -139,7 +139,7 @@ constexpr std::size_t n_values_of(const OutputsView& outputs, std::size_t n_labe
                                                                 : n_decisions_of(n_labels, outputs.decision_shape);
 }
 
-// The sparse matrix that turns the columns from an ensemble's members into its values, stored by columns.
+// The sparse matrix, stored by columns, that maps the columns computed by an ensemble's members to its values.
 struct CombinationView {
     Columns columns;
     std::size_t n_columns;
@@ -156,7 +156,7 @@ struct CombinationView {
 //     u = input_scale (z - center),   s = 2 gamma ||z - center||^2 = 2 half_theta ||u||^2
 //     f(z) = intercept + output_scale exp(-s / 2) (constant + linear.u + sum_{i <= j} quadratic_ij u_i u_j + ...)
 //
-// on the slice of all z that equal the center except in the varying features; u and s depend only on these.
+// on the slice of all z that equal the center in all but the varying features; u and s depend only on the latter.
 //
 // A polynomial kernel has f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree. Functions of other kinds
 // are defined in the readers of their sections.
@@ -206,7 +206,7 @@ struct ModelView {
     const float* direction;        // G of each expansion, (n_centers, triangle), or null
     const ExpansionNumbers* expansions;  // parameters of each expansion, (n_centers,)
     RouterView router;                   // the router, if n_centers > 1
-    // With several classes: for each center, a class to which many nearby rows belong, (n_centers,).
+    // For multiclass models: for each center, a class to which many nearby rows belong, (n_centers,).
     const std::uint32_t* majority_classes;
 
     // For polynomial kernels only.
@@ -275,7 +275,7 @@ struct Evaluation {
     Span<std::uint8_t> stages;  // Stage of each result, (n_rows,); for an ensemble, the last stage of any member
     Span<std::uint32_t>
         labels;  // indices of the predicted labels, (n_rows, n_targets); a one-class model's inlier has index 0
-    Span<std::uint8_t> certified = {};  // (n_rows, n_targets): 1 if the first stage proves the label (for regressions,
+    Span<std::uint8_t> certified = {};  // (n_rows, n_targets): 1 if the first stage proves the label (for regressors,
                                         // if it has a bound); always computed as if only labels were requested
     Span<double> probabilities =
         {};  // probabilities, (n_rows, n_probabilities), in the order of the model's labels, or inlier, outlier
@@ -308,7 +308,7 @@ struct Request {
     Fault* fault = nullptr;  // filled if the status reports a fault
     bool keeps_promise =
         true;  // true if a caller receives the values; rows that miss a requested tolerance are then rejected
-    // true if the sign of a regression's value is a label, which bounds must determine
+    // true if the sign of a regressor's value is a label, which bounds must determine
     bool by_sign = false;
     // Unit roundoff of the source's mapping of these rows: 2^-24 for float32 rows if the source is a Python model, else
     // 0.
@@ -327,8 +327,8 @@ enum Stage : std::uint8_t {
 };
 constexpr int n_stages = 7;
 
-// The expansion about a model's only center, with the center folded into its constant and linear terms, for sparse rows
-// (sparse.hpp).
+// The expansion around a model's only center, for sparse rows: the center is folded into the constant and the linear
+// term (sparse.hpp).
 struct FoldedModel {
     double constant;
     double center_sq_norm;  // ||input_scale * center||^2

@@ -39,7 +39,7 @@ constexpr Parts with_implied(Parts parts) {
     return parts;
 }
 
-// A list of parts as written in a program: the type of a model that has them.
+// A list of parts in C++ syntax: the type of a model with these parts.
 class ListOfParts {
   public:
     explicit ListOfParts(Parts parts) {

@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// Returns the description of an op's requirement, to which the message then appends a number.
+// Returns the description of an op's requirement, to which the message then appends the expected value.
 inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \

@@ -20,7 +20,8 @@ constexpr double infinity = HUGE_VAL;
 // --- cells of s
 
 // The bound depends on a row only through s and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
-// 2^7, one cell below this range and one open cell above. A cell's index consists of bits of half_s.
+// 2^7, one cell below this range and one unbounded cell above. A cell's index is formed from the leading bits of
+// half_s.
 constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
 constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
 constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
@@ -34,7 +35,7 @@ APPROXSVM_INLINE std::size_t cell_of(float half_s) {
     return cell < first_cell_bits ? 0 : cell - first_cell_bits + 1;
 }
 
-// The endpoints of a cell in s = 2 half_s, before widening; the last cell is open.
+// The endpoints of a cell in s = 2 half_s, before widening; the last cell is unbounded.
 inline double cell_begin(std::size_t cell) {
     if (cell == 0) return 0.0;
     const std::uint32_t bits = (static_cast<std::uint32_t>(cell - 1) + first_cell_bits) << 18;
@@ -99,8 +100,8 @@ constexpr double norm_depth(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Twice the relative error bound of the computed s; cells are widened by this relative amount. For sparse rows the
-// error may be 2^-12 (expansions.hpp) before s is narrowed to float32.
+// Twice the relative error bound of the computed s; cells are widened by this relative amount. For sparse rows, the
+// error may be up to 2^-12 (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
@@ -193,8 +194,8 @@ struct BasisCell {
     }
 };
 
-// Fills a table row for an expansion truncated after `degree`. If one remainder is infinite, all are replaced, because
-// expansions with any theta use this table row.
+// Fills a table row for an expansion truncated after `degree`. If one remainder is infinite, all are replaced by W,
+// because expansions with any theta use this table row.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {

@@ -23,8 +23,8 @@ inline double direction_bound(const ModelView& model, const ExpansionNumbers& nu
     return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) * sum / 6.0);
 }
 
-// Bounds the float64 rounding error for a sparse row (docs/derivation.md, Prediction); infinite if s itself is too
-// uncertain.
+// Bounds the float64 rounding error for a sparse row (docs/derivation.md, Prediction). The bound is infinite if the
+// error of s is too large.
 inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& folded, const SparseValue& row,
                                     std::size_t n_nonzero) {
     const double n = static_cast<double>(n_nonzero), scaled_norm = model.input_scale * row.row_norm;

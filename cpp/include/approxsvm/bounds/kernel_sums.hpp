@@ -8,9 +8,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact engine in one precision, and the distance of its support vectors from the model's. In addition to a_i K_i,
-// the engine sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, where |a_i| is the maximum over
-// several functions.
+// An exact engine in one precision, with bounds on the effect of rounding its support vectors. In addition to a_i K_i,
+// the engine sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i; with several functions, |a_i| is
+// the maximum over all of them.
 template <class Real>
 struct Engine {
     KernelSums<Real> sums;
@@ -41,7 +41,7 @@ inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_te
 }
 
 // Bounds the rounding error of an exact engine's sum for a row with n_terms nonzero coordinates and h = gamma ||z -
-// center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
+// center||^2 = half_sq_norm. The bound is infinite if cancellation in a distance may be harmful.
 //
 // The argument of exp for support vector i has an error of at most d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u
 // (depth + 8) (h_i + h). While d_i <= 2^-5, the kernel value has a relative error of at most 1.05 (2.125 d_i + 6.1 u).
@@ -102,8 +102,8 @@ struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
-// Maximum excess, in units of 1 / sqrt(gamma), of a support vector's distance from the center over the row's; support
-// vectors farther away are treated separately.
+// A support vector's distance from the center may exceed the row's by at most this amount, in units of 1 / sqrt(gamma);
+// support vectors farther away are treated separately.
 constexpr double far_beyond = 4.0;
 
 // Rounding errors of float32 kernel values and sums (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
@@ -111,16 +111,16 @@ constexpr double far_beyond = 4.0;
 // EngineBound, the argument of exp has an error of at most d_i = p (r_i + r)^2, where p = u (depth + 8), and K_i has a
 // relative error of at most 1.05 (2.125 d_i + 6.1 u).
 //
-// Up to r_i = r + g, g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest support
-// vector; that value multiplies the sum of absolute values. For larger r_i = r + g + t, K_i <= exp(-(g + t)^2) is tiny,
-// and so is the rest of the error,
+// For r_i <= r + g, where g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest
+// support vector if that is nearer. This value multiplies the sum of absolute values. For larger r_i = r + g + t, K_i
+// <= exp(-(g + t)^2) is tiny, and so is the rest of the error,
 //     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
 //         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
 // as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Because d_i <= 2^-5, rounding the norms changes g
-// by less than 2^-12, and the rest of the error by less than a hundredth.
+// by less than 2^-12, and the rest of the error by less than 1%.
 //
-// The sums add listed_depth roundings in float32; underflow has an effect of less than 2^-60 of each coefficient.
-// Infinite if the cancellation in a distance may be harmful.
+// The sums add listed_depth roundings in float32; the effect of underflow is less than 2^-60 times each coefficient.
+// The errors are infinite if cancellation in a distance may be harmful.
 APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);

@@ -22,12 +22,12 @@ struct ResidualOfRow {
 // half_s = gamma ||z - center||^2 is computed from the features; half_s_in, the part within the subspace, is computed
 // from the coordinates.
 //
-// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times the errors of
-// the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W *
-// moved, because the norm of the function on the subspace is at most the whole function's. This movement also changes
-// half_s_in, in addition to the rounding of its sum. The exact gamma ||residual||^2 differs from the computed one by at
-// most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times their tabulated values for
-// the cell of `upper`.
+// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`, which is sqrt(2 half_s) times the
+// sum of three errors: of the row, of its inner products with unit vectors, and from the skew of the basis. The sum
+// changes by at most W * moved, because the norm of the function on the subspace is at most the whole function's. This
+// movement also changes half_s_in, in addition to the rounding of its sum. The exact gamma ||residual||^2 differs from
+// the computed one by at most `off`. At the exact s, the tabulated functions are therefore at most exp(2 off) times
+// their tabulated values for the cell of `upper`.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
     const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,

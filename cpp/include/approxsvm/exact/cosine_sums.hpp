@@ -3,9 +3,9 @@
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
 // as computed by a linear model on random Fourier features. Several functions share their cosines. An engine computes
-// the sums in Real = float or double, for a block of rows, a single row or sparse rows. It computes inner products
-// first, with the panels of vectors.hpp; the sums of c_j cos are float64. Angles are in turns: the engine stores w_j =
-// omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
+// the sums in Real = float or double, for a block of rows, a single row or sparse rows. It first computes inner
+// products, with the panels of vectors.hpp; the cosines times c_j are summed in float64. Angles are in turns: the
+// engine stores w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
 //
 // Rounding errors, where u is the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The error of the angle t_j =
 // w_j.z + p_j is at most
@@ -175,12 +175,12 @@ struct CosineTerm {
 
 // --- the definition
 
-// Evaluates all functions at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi
-// 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is computed from
-// the cosines and sines of both. The errors of the C library's functions are assumed to be at most 4 units; with the
-// products and their sum, the error is at most 20 units. The sum over j is also computed as if in twice the precision.
-// The bounds cover only rounding, and are infinite if an angle overflows float64. `values`, `bounds` and `lost` have
-// the shape (n_decisions,).
+// Evaluates all functions at the row z, of shape (n_features,), with angles as if computed in twice the precision
+// (Ogita, Rump and Oishi 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high +
+// low) is computed from the cosines and sines of both. The errors of the C library's functions are assumed to be at
+// most 4 units; with the products and their sum, the error is at most 20 units. The sum over j is also computed as if
+// in twice the precision. The bounds cover only rounding, and are infinite if an angle overflows float64. `values`,
+// `bounds` and `lost` have the shape (n_decisions,).
 inline void cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z, double* values,
                                   double* bounds, double* lost) {
     const std::size_t d = model.n_features, n_functions = model.n_decisions;

@@ -24,8 +24,8 @@ APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], con
     exp_nonpositive(inner);
 }
 
-// Computes K for a tile and register v of a block's rows, from inner products; half_sq points to the tile's
-// half_sq_norms.
+// Computes the kernel values K between a tile and the block rows in register v, from their inner products; half_sq
+// points to the tile's half_sq_norms.
 template <int Registers, class Real>
 APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
                                    const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,

@@ -3,15 +3,15 @@
 // the second-level cache; the matrix of all terms for all rows is never stored. Sums are float64.
 //
 // LIBSVM stores n_classes - 1 coefficients per support vector; in the function for the pair (i, j), i < j, the support
-// vectors of class i use coefficient j - 1, and the ones in class j use coefficient i. With
+// vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
 //
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
 // the pair's value is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). A support
 // vector's weight is its largest |coef[r][s]| or another value given by the caller; it is the same in every pair.
 //
-// The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes sums, n_classes^2 per row. One function,
-// or several functions of all support vectors, are treated as one class with one sum per function, and M[0]. Each
+// The sums of class c are P[c][0], ..., P[c][n_classes - 2], followed by M[c]: n_classes sums per class, n_classes^2
+// per row. Without class pairs, all support vectors are treated as one class, with one sum per function and M[0]. Each
 // support vector's product is rounded at most once, and the summation depth of a class is at most its number of support
 // vectors.
 //
@@ -38,7 +38,7 @@ template <class Real>
 struct KernelSums {
     KernelVectors<Real> vectors;  // the support vectors of all classes, one class after another
     std::size_t n_classes;
-    std::size_t n_numbers;                // values per class: rows of coefficients and, last, the weights
+    std::size_t n_numbers;                // coefficient rows per class, the last of which holds the weights
     const std::uint32_t* class_of_panel;  // class of each panel, (n_panels,), ascending
     // Index of each panel's first coefficient that is not zero for the whole panel, or of its weights, (n_panels,).
     const std::uint32_t* first_of_panel;
@@ -47,7 +47,7 @@ struct KernelSums {
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// The number of support vectors in each class, or in a single class, and the number of coefficients per support vector,
+// The number of support vectors in each class, or in the only class, and the number of coefficients per support vector,
 // including the weight.
 struct ClassSizes {
     const std::uint32_t* n_sv_of_class;  // number of support vectors in each class; null if there is one class
@@ -115,7 +115,7 @@ class KernelSumsWriter {
         set_coefficients(next_lane_++, coefficients, stride, weight);
     }
 
-    // Returns the sums, which are complete after all calls to add_support_vector.
+    // Returns the sums, which are complete once every support vector has been added.
     KernelSums<Real> expansion() const {
         KernelSums<Real> result{{n_sv_,
                                  n_features_,
@@ -182,7 +182,7 @@ class KernelSumsWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// Returns max_r |coef[r]|. With this weight, the sums M bound, for every pair, the sum of absolute values.
+// Returns max_r |coef[r]|. With these weights, the sums M bound the sum of absolute values of every pair.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -276,8 +276,8 @@ APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add)
     if constexpr (Sums > 1) for_sums<Sums - 1>(first, n, add);
 }
 
-// Adds the terms of the tile_rows support vectors at `lane` of a panel to the sums of their class, given the inner
-// products. Numbers is the number of sums per class, or 0 if it is not known at compile time.
+// Given the inner products, adds the terms of tile_rows support vectors, from `lane` of a panel on, to the sums of
+// their class. Numbers is the number of sums per class, or 0 if it is not known at compile time.
 template <int Numbers, int Registers, class Term, class Real>
 APPROXSVM_INLINE void add_tile(const KernelSums<Real>& sums_of, const Term& term, std::size_t panel, std::size_t lane,
                                const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
@@ -330,8 +330,8 @@ inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, con
 
 // --- rows, dense or sparse: one SIMD lane per support vector
 
-// Entries of rows: row r has values[k], starts[r] <= k < starts[r + 1], at the features columns[k], or at all features
-// in order if `columns` is null. A non-null `products` holds the only row's inner products.
+// Rows: for starts[r] <= k < starts[r + 1], feature columns[k] of row r has the value values[k]; if `columns` is null,
+// each row has the values of all features in order. A non-null `products` holds the only row's inner products.
 template <class Real>
 struct RowsOfTerms {
     const Real* values;
@@ -345,7 +345,7 @@ struct RowsOfTerms {
     }
 };
 
-// Number of sparse rows multiplied by a group of panels while it is in cache.
+// Maximum number of sparse rows multiplied by a group of panels while it is in cache.
 constexpr std::size_t sparse_block_rows = 256;
 
 // Computes the sums of one class, of shape (n_rows, Numbers). All rows (n_rows <= sparse_block_rows) are multiplied by
@@ -394,8 +394,8 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Number of panels whose float64 kernel values are stored until they are summed. The larger it is, the fewer classes
-// are split; but the kernel values of all sparse rows must stay in the second-level cache.
+// Number of panels whose float64 kernel values are stored until they are summed. The larger this number is, the fewer
+// classes are split. However, the kernel values of all sparse rows must stay in the second-level cache.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
@@ -455,7 +455,7 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
 }
 
 // Adds the products for n_numbers functions to the sums. If first_of_panel is given, each group of functions skips the
-// last panels whose first nonzero coefficient lies beyond the group.
+// trailing panels whose first nonzero coefficient lies beyond the group.
 template <int Rows, class Real>
 APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
                                                   std::size_t n_numbers, const std::uint32_t* first_of_panel,
@@ -534,8 +534,8 @@ struct TermSums {
         const std::size_t starts[2] = {0, vectors.n_features};
         of_rows({u, starts, nullptr, nullptr}, 1, &half_sq_norm, sums);
     }
-    // Row r has the entries values[k] (u = input_scale z, so the center is 0) in the columns columns[k] in [0,
-    // n_features), starts[r] <= k < starts[r + 1]. The work is proportional to the number of nonzeros.
+    // For starts[r] <= k < starts[r + 1], column columns[k] < n_features of row r has the value values[k] (u =
+    // input_scale z, so the center is 0). The work is proportional to the number of nonzeros.
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         const bool by_columns = vectors.columns.n_lanes > 0;

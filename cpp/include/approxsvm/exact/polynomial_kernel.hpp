@@ -52,8 +52,8 @@ struct ProductDepth {
     double underflow;
 };
 
-// Bounds the error of a sum over all support vectors at a row of this norm. The row differs from the exact row by at
-// most row_error, and the exact row's norm is not larger.
+// Bounds the error of a sum over all support vectors at a row whose norm is `norm`. The row differs from the exact row
+// by at most row_error, and the exact row's norm is not larger.
 //
 // The error of b_i is at most u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding
 // of gamma x_i. Underflow adds less than u 2^-1000 (1 + ||z||), or |gamma| times this if the multiplication by gamma
@@ -105,7 +105,7 @@ struct PolynomialKernel {
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }
-// Return whether only support vectors' nonzeros are stored, and whether the engine stores them by columns.
+// Return whether only the nonzeros of support vectors are stored, and whether the engine stores them by columns.
 inline bool has_sparse_products(const ModelView& view) {
     return view.packed.compressed && !view.packed.reference;
 }

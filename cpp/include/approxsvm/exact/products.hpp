@@ -26,8 +26,8 @@ struct ListedVectors {  // vectors at arbitrary positions
     APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
 };
 
-// For all rows, sets `total` to the products of n features with the tile_rows support vectors of a tile, or adds them
-// to `total`.
+// Computes the products, over n features, of all rows with the tile_rows support vectors of a tile. If is_first is
+// true, sets `total` to them; otherwise, adds them to `total`.
 template <int Registers, class Real, class Vectors>
 APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block, std::size_t n, bool is_first,
                                          typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
@@ -58,8 +58,8 @@ APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block,
     }
 }
 
-// Computes inner products of one block with the support vectors in n_tiles tiles. tile(t) returns the addresses of tile
-// t's features, which begin `offset` elements into a panel.
+// Computes inner products of one block with the support vectors in n_tiles tiles. tile(t, offset) returns the addresses
+// of tile t's features, which begin `offset` elements into a panel.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -136,8 +136,8 @@ APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& 
     for (; panel < end; ++panel) add(Number<1>{}, panel);
 }
 
-// Computes inner products of a row with the support vectors in Panels panels, starting at `first_panel`. The row u has
-// n_terms entries values[k] at the features feature_of(k), and zeros elsewhere.
+// Computes inner products of a row with the support vectors in Panels panels, starting at `first_panel`. Feature
+// feature_of(k) of the row u has the value values[k] for k < n_terms; all other features are zero.
 template <int Panels, class Real, class FeatureOf>
 APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::size_t first_panel, const Real* values,
                                      std::size_t n_terms, FeatureOf feature_of,
@@ -166,8 +166,8 @@ APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::
     } while (k < n_terms);
 }
 
-// A row in the form used by the engines: n entries values[k] at the features columns[k], or at the features k if
-// `columns` is null, and zeros elsewhere. A non-null `products` holds the row's inner products with all lanes.
+// A row as the engines use it: for k < n, feature columns[k] (or feature k if `columns` is null) has the value
+// values[k]; all other features are zero. A non-null `products` holds the row's inner products with all lanes.
 template <class Real>
 struct RowTerms {
     const Real* values;

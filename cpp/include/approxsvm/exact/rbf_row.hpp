@@ -12,7 +12,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Sets products[l] to the inner product of u, (n_features,), with the vector in lane l of n_panels panels.
+// Sets products[l] to the inner product of u, of shape (n_features,), with the vector in lane l of n_panels panels.
 inline void products_row(const float* panels, std::size_t n_features, std::size_t n_panels, const float* u,
                          float* products) {
     KernelVectors<float> vectors{};
@@ -72,9 +72,9 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
-// Sets values[k] to K(u, the support vector of entry k), where k counts from the first tile, for the tiles [first, end)
-// of a list. The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of
-// entries are computed, so some values may belong to the next list.
+// Sets values[k] to K(u, x) for each entry k of the tiles [first, end) of a list, where x is the entry's support vector
+// and k counts from tile `first`. The vectors are contiguous in `rows`; u is padded with zeros to
+// row_stride(n_features). Whole registers of entries are computed, so some values may belong to the next list.
 //
 // With n = row_stride / lanes registers, an inner product passes through min(n, 16) roundings in each lane, ceil(n /
 // 16) more if n > 16, and log2(lanes) more when lanes are added. Adding a zero is exact. Therefore, the summation depth

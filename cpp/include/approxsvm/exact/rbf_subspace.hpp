@@ -214,8 +214,8 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
     }
 }
 
-// Calls visit(first panel, end) for the panels of the class's own support vectors and of the others in the functions f
-// with is_wanted(f); each panel is visited once.
+// Calls visit(first panel, end) for the panels of the class's own support vectors, and for the panels of the other
+// support vectors in the functions f with is_wanted(f). Each panel is visited once.
 template <class IsWanted, class Visit>
 inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const Visit& visit) {

@@ -1,11 +1,11 @@
 // The exact engine for the pairs of one class. A class that wins all its n_classes - 1 pairs is the winner, however the
-// other pairs vote. These pairs need this class's support vectors, and the ones in other classes that have a
-// coefficient in a pair with it. In models with many classes, the latter are a fifth to a half of all support vectors,
-// and each needs a single coefficient. Rows that probably belong to the same class are evaluated together, one SIMD
-// lane per row. A small network on some of the support vectors (the landmarks) guesses a row's class.
+// other pairs vote. These pairs need this class's support vectors, and the support vectors of other classes that have a
+// nonzero coefficient in a pair with it. In models with many classes, the latter are a fifth to a half of all support
+// vectors, and each needs a single coefficient. Rows that probably belong to the same class are evaluated together, one
+// SIMD lane per row. A small network on some of the support vectors (the landmarks) guesses a row's class.
 //
 // Kernel values are computed in float32 by gaussian.hpp. Coefficients, and sums over at most listed_tiles tiles, are
-// also float32: a product passes through at most listed_depth roundings before it is added up in float64. Within a
+// also float32: a product passes through at most listed_depth roundings before it is added to a float64 sum. Within a
 // pair, the coefficients of a class all have the same sign, as LIBSVM's duals do, so a pair's two sums also give its
 // sum of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
@@ -42,8 +42,9 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The ones in class c have one
-    // coefficient each, in tiles others_of[w n + c] to others_of[w n + c + 1] - 1 (n classes).
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The support vectors of
+    // another class c have one coefficient each, in the tiles others_of[w n + c] to others_of[w n + c + 1] - 1, where n
+    // = n_classes.
     const std::size_t *own_of, *others_of;  // first tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
@@ -242,9 +243,9 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
 
 // --- sums
 
-// Adds the contribution of n_tiles <= listed_tiles tiles, from `first` on, to n_sums functions f to sums[f * stride
-// ..]. `partial` must hold n_sums * stride floats. Not inlined: otherwise, compilers run out of registers in the loop
-// over the features, which makes the AVX2 engine 10% slower.
+// For each of n_sums functions f, adds the sum over n_tiles <= listed_tiles tiles, from `first` on, to partial[f *
+// stride ..]. `partial` holds n_sums * stride floats. Not inlined: otherwise, compilers run out of registers in the
+// loop over the features, which makes the AVX2 engine 10% slower.
 template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
@@ -277,7 +278,8 @@ APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, c
     }
 }
 
-// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f. For `partial`, see above.
+// For each of n_sums functions f, sets sums[f * stride ..] to the sum over the tiles [first, end). `partial` must have
+// space for n_sums * stride floats.
 template <int Registers>
 inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
                         std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,

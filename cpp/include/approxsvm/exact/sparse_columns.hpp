@@ -1,7 +1,7 @@
-// Support vectors with few nonzeros, stored by feature: each feature lists the support vectors for which it is nonzero,
-// and their values. Computing the inner products of a row with all support vectors takes one multiply-add per shared
-// nonzero, and the memory is proportional to the number of nonzeros. The most frequent features are stored with all
-// values, including zeros, so that whole registers are used.
+// Support vectors with few nonzeros, stored by feature: each feature lists the support vectors in which it is nonzero,
+// with its values there. Computing the inner products of a row with all support vectors takes one multiply-add per
+// shared nonzero, and the memory is proportional to the number of nonzeros. The most frequent features are stored with
+// all values, including zeros, so that whole registers are used.
 #ifndef APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 #define APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 
@@ -18,7 +18,7 @@ struct SparseColumns {
     const std::uint32_t* bounds;  // (n_features + 1,): feature j has entries bounds[j] ... bounds[j + 1] - 1
     const std::uint32_t* lanes;   // lane of each entry
     const Real* values;           // value of each entry
-    // position, from 1, of each feature among those stored with all values; 0 for other features, (n_features,)
+    // 1-based position of each feature among the features stored with all values; 0 for other features, (n_features,)
     const std::uint8_t* frequent;
     const Real* of_frequent;  // all values of frequent features, (number of frequent features, n_lanes)
 };
@@ -126,8 +126,9 @@ class SparseColumnsWriter {
 };
 
 // Sets products[lane] to the inner product of a row with the lane's support vector, for all n_lanes lanes, a multiple
-// of lanes_of<Real>. The row has n_terms entries values[k] at the features columns[k]. The summation depth of a term is
-// at most the number of nonzeros shared by the row and the support vector, because adding zeros causes no rounding.
+// of lanes_of<Real>. For k < n_terms, feature columns[k] of the row has the value values[k]. The summation depth of a
+// term is at most the number of nonzeros shared by the row and the support vector, because adding zeros causes no
+// rounding.
 template <class Real>
 inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
                             std::size_t n_terms, Real* products) {

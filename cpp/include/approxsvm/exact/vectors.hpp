@@ -1,10 +1,10 @@
-// Support vectors as stored by the exact engines, in the kernel's coordinates, xh_i = input_scale (x_i - center), in
-// Real = float or double.
+// Support vectors as the exact engines store them: in the kernel's coordinates, xh_i = input_scale (x_i - center), with
+// element type Real (float or double).
 //
-// Storage order: a "panel" holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that one
-// feature of a panel fills one cache line. The last panel is padded with zero vectors whose coefficients are zero.
-// Support vectors with few nonzeros among many features are stored by columns instead (sparse_columns.hpp); all rows
-// are then treated as sparse.
+// Storage order: a "panel" holds panel_width<Real> support vectors as an array of shape (n_features,
+// panel_width<Real>), so that one feature of a panel fills one cache line. The last panel is padded with zero vectors
+// whose coefficients are zero. Support vectors with few nonzeros among many features are stored by columns instead
+// (sparse_columns.hpp); all rows are then treated as sparse.
 #ifndef APPROXSVM_EXACT_VECTORS_HPP
 #define APPROXSVM_EXACT_VECTORS_HPP
 

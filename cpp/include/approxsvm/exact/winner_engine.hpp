@@ -86,8 +86,8 @@ class SpeculationWriter {
     std::size_t n_added_ = 0;
 };
 
-// The stored weights apply to z - center. The engine that owns `kernels` applies its weights to scaled rows relative to
-// its own center, or to scaled rows if this is null.
+// The stored weights apply to z - center. The network is evaluated at the scaled rows of the engine that owns
+// `kernels`, which are relative to engine_center, or to the origin if that is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// Finds the class with the best score for each row of a block. `scores` must have space for n_classes floats, rounded
-// up to tiles, per row of the block.
+// Finds the class with the best score for each row of a block. For each row, `scores` must have space for n_classes
+// floats, with n_classes rounded up to whole tiles.
 template <int Registers>
 inline void speculated_classes_block(const KernelVectors<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,

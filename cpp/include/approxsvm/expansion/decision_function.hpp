@@ -1,5 +1,5 @@
 // Evaluates expansions at row coordinates. Functions with a template parameter Registers process several rows, one in
-// each lane of that many registers, or, if Registers is 0, a single row with one feature per lane.
+// each lane of that many registers. If Registers is 0, they process a single row.
 #ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 #define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 
@@ -40,8 +40,8 @@ struct Expansion {
     double intercept;
 };
 
-// Returns the decision function to which form `form` of a center belongs. A majority class has one form for each of its
-// pairs with another class, ordered by the other class.
+// Returns the index of the decision function to which form `form` of a center belongs. If majority_only is true, a
+// center has one form for each pair of its majority class with another class, ordered by the other class.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
@@ -118,7 +118,7 @@ inline void form_of_degree(const float* coefficients, int k, const float* zeros,
         *form = part_row(coefficients, k, zeros, n_varying, u);
 }
 
-// Computes the constant plus the parts of degree 1, 2, ... `degree`, and ||u||^2.
+// Computes the constant plus the parts of degrees 1 through `degree`, and ||u||^2.
 template <int Registers>
 inline void sum_of_forms(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
                          const float* u, double* inner, float* sq_norm) {
@@ -161,7 +161,7 @@ inline void gaussian_factors(const float* half_s, double* factors) {
     }
 }
 
-// Evaluates n rows up to degree `degree`; returns true if the squared norms of all rows are finite.
+// Evaluates n rows up to degree `degree`; returns whether the squared norms of all rows are finite.
 template <int Registers>
 inline bool evaluate_expansion(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
                                const float* u, std::size_t n, Value* values) {

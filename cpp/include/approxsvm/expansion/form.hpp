@@ -17,7 +17,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns whether there is a decision function per pair of classes.
+// Returns whether the model has one decision function per class pair.
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
@@ -25,12 +25,12 @@ inline bool has_classes(const ModelView& model) {
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.combination.columns == Columns::labels;
 }
-// Number of labels per row, each with a certificate. A regression has one certificate for all its values.
+// Number of labels per row, each with a certificate. A regressor has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.combination.n_columns : 1;
 }
-// Number of values per row from which labels and probabilities are computed: decision values, or sums if the model is a
-// mean.
+// Number of values per row from which labels and probabilities are computed: decision values, or, if the model averages
+// its members' probabilities, their sums.
 inline std::size_t n_values_of(const ModelView& model) {
     const bool is_mean = model.outputs.probability == ProbabilityKind::members_mean;
     return is_mean ? n_values_of(model.outputs, model.n_labels) : model.n_decisions;
@@ -49,8 +49,8 @@ inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
 // Returns whether the kernel is a function of inner products (polynomial or sigmoid). Values with such kernels are
-// always exact. They have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is
-// memory for one row (predict/prepare/thread_memory.hpp).
+// always exact. These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and
+// there is memory for one row (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
@@ -103,7 +103,7 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
 }
 
 // Bounds the error of the form's value for a row, without value_error. `norm` bounds the norms of the row and of the
-// exact row; `row_error` is the distance between the rows.
+// exact row; `row_error` bounds the distance between the two.
 //
 // A product in the form passes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
 // absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow has an effect of

@@ -29,8 +29,8 @@ constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
 
 // --- a block of rows, one SIMD lane per row
 
-// Computes the products of the matrix rows first_row .. first_row + tile_rows of one full panel with all columns from
-// the diagonal on. `block` has the shape (n_features, Registers * lanes_of<Real>): rows are transposed into lanes.
+// Computes the products of the matrix rows [FirstRow, FirstRow + tile_rows) of one full panel with all columns from the
+// diagonal on. `block` has the shape (n_features, Registers * lanes_of<Real>): rows are transposed into lanes.
 template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
@@ -79,7 +79,7 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// Computes the products of the matrix rows first_row .. first_row + Rows of the last, short panel with all columns from
+// Computes the products of the matrix rows [first_row, first_row + Rows) of the last, short panel with all columns from
 // the diagonal on; `u` is the part of the block that begins at the panel's first column, with n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,

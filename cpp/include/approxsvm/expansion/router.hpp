@@ -93,8 +93,8 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// Finds the slot of the nearest point in these panels for each of the first n of Rows rows y, which are `stride` floats
-// apart.
+// For each of the first n of Rows rows y, which are `stride` floats apart, finds the slot of the nearest point in these
+// panels.
 template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
                           std::size_t stride, std::size_t n, std::size_t* nearest) {
@@ -121,7 +121,7 @@ inline void route_to_groups(const ModelView& model, const float* y, std::size_t 
     for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// Finds the center nearest to each of the first n_rows of Rows rows in one group.
+// Finds, in one group, the center nearest to each of the first n_rows of Rows rows.
 template <int Rows>
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
                            std::size_t n_rows, std::size_t* centers) {

@@ -6,7 +6,7 @@
 //
 // If the data are far from the origin, the terms are much larger than their sum. Therefore, everything is computed in
 // float64, and folding is exact except for the last one or two bits: products of two float32 values are exact in
-// float64, and a second float64 accumulates the rounding errors of their sums.
+// float64, and the rounding errors of their sums are accumulated in a second float64.
 #ifndef APPROXSVM_EXPANSION_SPARSE_HPP
 #define APPROXSVM_EXPANSION_SPARSE_HPP
 
@@ -72,7 +72,8 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
             std::sqrt(linear_sq_norm), std::sqrt(form_sq_norm)};
 }
 
-// Returns whether a row has so many nonzeros that it is cheaper as a dense row: n_nonzero > n_features / sqrt(lanes).
+// Returns whether a row has so many nonzeros that it is cheaper to evaluate it as a dense row: n_nonzero > n_features /
+// sqrt(lanes).
 inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }
