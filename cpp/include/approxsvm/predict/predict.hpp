@@ -1,5 +1,6 @@
-// Predictions for raw rows, which begin with answer() in this file. It is called by dispatch/target.cpp and by
-// evaluate() at the end, for programs using only the headers. A row passes through these folders, in this order:
+// Predictions for raw rows. They begin with answer() in this file, which is called by dispatch/target.cpp and, in
+// programs that use only the headers, by evaluate() at the end of this file. A row passes through these folders, in
+// this order:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
 //     answers/     determines which values a request needs, and computes labels and probabilities from them:
@@ -52,16 +53,16 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// Returns whether certificates are computed in a separate pass. They state which labels the first stage proves if only
-// labels are wanted. They must not depend on other outputs, because values may come from later stages or need tighter
-// bounds. Without engines, all requests are evaluated in the same way.
+// Returns whether certificates are computed in a separate pass. Certificates state which labels the first stage proves
+// if only labels are wanted. They must not depend on other outputs, because values may come from later stages or need
+// tighter bounds. Without engines, all requests are evaluated in the same way.
 inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
     const bool more = wants_values(out) || out.probabilities || out.probability_bounds;
     return out.certified && more && (model.n_members > 0 || has_engines(model));
 }
 
 // Computes all outputs for all rows from a source. Adds to each counts[stage] the number of rows whose results came
-// from that stage, once per member of an ensemble and once per evaluation of a row. The workspace must have
+// from that stage; a row counts once per evaluation and, in an ensemble, once per member. The workspace must have
 // workspace_bytes() for the number of rows in the call.
 template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,

@@ -56,7 +56,8 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Returns the work for several classes, using the pairs of guessed winners (winner_row.hpp), in stages up to float32.
+// Returns the work of a multiclass model in the stages up to float32, using the pairs of guessed winners
+// (winner_row.hpp).
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     // Kernel values for all classes, and for lists: up to half of all support vectors, then the lists of one more

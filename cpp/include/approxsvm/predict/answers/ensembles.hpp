@@ -137,8 +137,8 @@ class EnsembleAnswers {
 
     // --- labels of all members
 
-    // Computes the labels of all members. A classifier's labels form one target. Each value of a regression is one
-    // target, whose second label means a value above 0.
+    // Computes the labels of all members. A classifier's labels form one target. Each value of a regressor forms one
+    // target, whose second label stands for a value above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
@@ -161,8 +161,8 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Computes the signs of a regression's values, from column `first` on. If bounds do not determine a sign, the row
-    // is evaluated exactly.
+    // Computes the signs of a regressor's values, from column `first` on. If bounds do not determine a sign, the row is
+    // evaluated exactly.
     Status signs_of_member(std::size_t k, std::size_t first, const RowSource& rows, Request request,
                            const Evaluation& out) const {
         const ModelView& member = *prepared_.members[k]->view;
@@ -302,9 +302,9 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Determines labels by votes; the first label with the largest sum wins. A member's uncertified label is still
-    // exact if the member has an exact model. In the certificate, a member with an uncertified label contributes 1/2 +-
-    // 1/2 to each of its labels.
+    // Determines labels by votes: the label with the largest sum wins, and ties go to the first such label. A member's
+    // uncertified label is still exact if the member has an exact model. In the certificate, a member with an
+    // uncertified label contributes 1/2 +- 1/2 to each of its labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_labels = matrix_.n_values;
         request.keeps_promise = false;

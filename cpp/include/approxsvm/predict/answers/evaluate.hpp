@@ -61,8 +61,9 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// Removes the bound of a row with an infinite error: a source that maps rows in float32 may reject it, or compute
-// infinity or NaN. No bound is then valid, even for kernel values of at most 1.
+// Makes the bounds of a row with an infinite error infinite, and its labels uncertified: a source that maps rows in
+// float32 may reject such a row, or compute infinity or NaN. No finite bound is valid then, even for kernel values of
+// at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {

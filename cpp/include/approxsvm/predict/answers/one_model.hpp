@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Return whether labels, and whether any predictions, need more than evaluate_raw() computes.
+// Return whether the labels, and whether any predictions, need computations beyond evaluate_raw().
 inline bool has_own_label_rule(const ModelView& model) {
     return model.task != Task::regression && model.outputs.label_rule != LabelRule::votes;
 }
@@ -54,8 +54,8 @@ struct AnswerMemory {
         : values(*prepared.view, call, arena), mapping(prepared, call, arena) {}
 };
 
-// `evaluate(rows, request, out)` computes values, bounds, stages, labels by votes and, if requested, out.certified:
-// whether a row's results come from the first stage.
+// `evaluate(rows, request, out)` computes values, bounds, stages and labels by votes. If requested, it sets
+// out.certified to whether each row's results come from the first stage.
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:

@@ -1,4 +1,5 @@
-// The outputs requested by a caller: whether the model has them, their sizes, and their parts for chunks of rows.
+// The outputs requested by a caller: whether the model has them, their sizes, and the parts of them that belong to a
+// chunk of rows.
 #ifndef APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
 #define APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
 

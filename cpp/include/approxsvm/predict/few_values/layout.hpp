@@ -1,6 +1,6 @@
 // Determines which models sums.hpp can evaluate, and lays out their support vectors. In these models, each feature
 // value is exactly the float64 result of origin + k step; each feature has few values of k, and squared distances are
-// small. These properties are found from the dictionary of the packed support vectors, without arithmetic on all
+// small. These properties are determined from the dictionary of the packed support vectors, without arithmetic on all
 // support vectors.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
@@ -72,7 +72,7 @@ class FewValuesWriter {
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
-    // Lays out the support vectors; the result is unusable if they do not qualify. The argument `slope` is
+    // Lays out the support vectors; is_usable is false in the result if they do not qualify. The argument `slope` is
     // kernel_slope(gamma).
     APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
@@ -219,7 +219,8 @@ class FewValuesWriter {
                 codes_at(lane / few_panel, j)[lane % few_panel] = static_cast<std::uint8_t>(code_of(j, value));
             });
         });
-        // Unused lanes repeat the first support vector, because joint values must come from support vectors.
+        // Unused lanes repeat the first support vector, because only combinations of values that occur in support
+        // vectors are encoded.
         for (std::size_t s = 0; s < segments_.n(); ++s) {
             for (std::size_t lane = memory_.starts[s] + segments_.count(s); lane < memory_.starts[s + 1]; ++lane) {
                 for (std::size_t j = 0; j < d_; ++j) {
@@ -279,8 +280,8 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Adds feature j to the group that begins with feature `first` if possible, and returns whether it was added. The
-    // group's bytes then hold joint values of its features.
+    // Adds feature j to the group that begins with feature `first` if possible, and returns whether it was added. Each
+    // byte of the group then encodes a combination of its features' values.
     bool joins(std::size_t first, std::size_t j) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];

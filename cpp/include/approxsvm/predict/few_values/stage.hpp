@@ -12,15 +12,15 @@ inline namespace APPROXSVM_TARGET {
 // Bounds on the rounding errors of the sums in sums.hpp: `of_moduli` multiplies the sum of absolute values, `of_all`
 // multiplies A1, and `of_scale` is the effect of underflow in coefficients and products.
 //
-// In float32: each entry of a digit table and each product of entries has a relative error of at most u, which makes 2
-// n_digits - 1 roundings. Coefficients are rounded once, and their products once more unless fused; a sum has a depth
-// of few_depth. The factor of_moduli also covers the rounding of the sum of absolute values. Chunks are summed in
-// float64. In the exponents, g = gamma step^2 is rounded twice and g h once, so K has a relative error of at most 3 u64
-// g h; exp adds two units in the last place. A table entry below 2^-126 is replaced by zero; for each digit with
-// another entry, its share of g h is below 88, which 2^-40 covers. Kernel values below 2^-126 may therefore be zero,
-// which is covered by the factor of A1. Coefficients are divided by the largest coefficient of all functions, so one
-// function may have only tiny ones. Each coefficient and product may therefore lose up to 2^-150 coef_scale, whatever
-// A1 is.
+// In float32: each of the n_digits table entries and each of their n_digits - 1 products has a relative error of at
+// most u: 2 n_digits - 1 roundings. Coefficients are rounded once, and their products once more unless fused; a sum has
+// a depth of few_depth. The factor of_moduli also covers the rounding of the sum of absolute values. Chunks are summed
+// in float64. In the exponents, g = gamma step^2 is rounded twice and g h once, so K has a relative error of at most 3
+// u64 g h; exp adds two units in the last place. A table entry below 2^-126 is replaced by zero; for each digit whose
+// entry is not replaced, its share of g h is below 88, and 2^-40 covers the resulting error. Kernel values below 2^-126
+// may therefore be zero, which is covered by the factor of A1. Coefficients are divided by the largest coefficient of
+// all functions, so another function may have only tiny coefficients. Each coefficient and product may therefore lose
+// up to 2^-150 coef_scale, regardless of A1.
 //
 // In float64, the same holds with a single table, whose entries below 2^-1022 may be zero. The error few.grid_error is
 // added in both precisions.

@@ -11,9 +11,9 @@
 // A panel of few_panel vectors is stored in one of two ways:
 // * planes, (n_parts, few_panel) uint32, if each feature has two values one step apart: one bit per feature, 32 bits
 //   per plane; h is the number of bits in which row and vector differ;
-// * codes, (n_parts, few_panel) bytes, if features share bytes: the features in a group have at most 16 joint values
-//   among the support vectors. For each row, a table stores the contribution of every joint value to h, which is then a
-//   sum of lookups.
+// * codes, (n_parts, few_panel) bytes, if features share bytes: in the support vectors, the features of a group have at
+//   most 16 combinations of values. For each row, a table stores every combination's contribution to h, which is then
+//   a sum of lookups.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 
@@ -28,7 +28,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t few_panel = 64;  // support vectors per panel
 constexpr std::size_t few_chunk = 16 * few_panel;
-constexpr std::size_t joint_values = 16;     // maximum number of joint values of the features in a group
+constexpr std::size_t joint_values = 16;     // maximum number of value combinations in a group of features
 constexpr std::size_t most_steps = 15;       // maximum number of steps between a feature's lowest and highest value
 constexpr std::size_t most_sq_steps = 4095;  // maximum of h
 
@@ -43,7 +43,7 @@ struct FewValues {
     // The grid: values are origin + k step, where lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
     const double *lowest, *range;        // smallest k and number of steps for each feature, (n_features,)
-    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if any has none
+    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if a feature lacks one
 
     const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)
     const unsigned char* vectors;  // panels, (n_lanes / few_panel, n_parts, few_panel)
@@ -106,7 +106,8 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
 constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
-// Returns the sum of kernel values times coefficients; kernel(i) returns the kernel values of lanes i, i + 1, ...
+// Returns the sum over n lanes of kernel values times coefficients; kernel(i) returns a register of kernel values, from
+// lane i on.
 template <class KernelAt>
 APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
     constexpr std::size_t width = static_cast<std::size_t>(lanes);

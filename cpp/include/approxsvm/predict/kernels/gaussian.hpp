@@ -1,5 +1,5 @@
-// Evaluates rows with a Gaussian kernel: each row is assigned to a nearby center, all rows at a center are evaluated
-// together by its expansion, and those that remain undecided are sent to further stages.
+// Evaluates rows with a Gaussian kernel: each row is assigned to a nearby center, and all rows assigned to a center are
+// evaluated together by its expansion. Rows that remain undecided are sent to further stages.
 #ifndef APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 #define APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 
@@ -13,8 +13,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- one center
 
-// Evaluates a sparse row by its nonzeros and returns true, if possible. It is never possible for dense rows or for
-// models with several classes.
+// If possible, evaluates a sparse row by its nonzeros and returns true. This is never possible for dense rows or for
+// models with several decision functions.
 template <class AnyCascade>
 inline bool expand_sparse(AnyCascade&, const Job& job, std::size_t i, Status& status) {
     status = job.source.check_order(i);

@@ -2,8 +2,8 @@
 // undecided, by the definition, term by term in LIBSVM's order. Such a label depends on rounding, so the source's
 // rounding determines it.
 //
-// Values are exact except for rounding, whichever outputs are requested. The rounding error grows with the row. A row
-// is rejected if its value overflows float64 or is not certain to the requested tolerance. A row that misses the
+// Values are exact except for rounding, whichever outputs are requested. The rounding error grows with the row's norm.
+// A row is rejected if its value overflows float64 or is not certain to the requested tolerance. A row that misses the
 // tolerance is nevertheless evaluated, with its bound, as are all other rows.
 #ifndef APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 #define APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
@@ -131,7 +131,7 @@ class PolynomialEvaluator : Offer<double> {
         judge_form(i, inner_product(block_, block_, d), block_, d, 1);
     }
 
-    // Evaluates a row by its nonzeros; returns false if it is cheaper as a dense row.
+    // Evaluates a row by its nonzeros; returns false if it is cheaper to evaluate as a dense row.
     bool take_sparse(std::size_t i) {
         if constexpr (!has(parts, sparse)) return false;
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
@@ -275,7 +275,7 @@ struct EvaluatorOf<ProductKernels> {
     static Status evaluate(const Job& job) {
         return PolynomialEvaluator<parts>(job).evaluate();
     }
-    // Values with these kernels grow with the row, so the error is measured relative to the row's norm.
+    // With these kernels, values grow with the row's norm, so the error is measured relative to this norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
         return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
     }

@@ -12,8 +12,8 @@ inline namespace APPROXSVM_TARGET {
 
 // Rows are evaluated either one by one or as a block with one row per lane; the order of additions differs. For a few
 // rows, evaluation one by one is cheaper. If values are requested, all rows of a call are evaluated in the same way, so
-// that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by its number of
-// rows.
+// that no value depends on other rows. Labels do not depend on this choice, so each queue chooses according to its
+// number of rows.
 struct Batch {
     bool rows_alone;     // true if expansions evaluate fewer rows than lanes one by one
     bool engines_alone;  // true if the exact engines evaluate rows one by one
@@ -28,7 +28,7 @@ struct Batch {
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
     }
-    // Number of rows, out of n, evaluated one by one: those that do not fill a register, if there are few, because a
+    // Returns how many of n rows are evaluated one by one: the rows left over after full registers, if they are few. A
     // further register costs about half as much as the first.
     std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
         if (alone_in_engine(n, n_lanes)) return n;

@@ -63,7 +63,8 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     return std::sqrt(sq_error);
 }
 
-// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, clamped to [2^-20, 2^20].
+// Returns the mean of gamma ||x_i - center||^2 over the first 256 support vectors, or all if there are fewer, clamped
+// to [2^-20, 2^20].
 APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;
@@ -93,9 +94,9 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
     writer64.finish_counting();
 }
 
-// Lays out the support vectors for both engines. Sums slope |a_i| ||narrowed - exact|| for the engines' bounds and, if
-// there is a single function, computes a typical bound of the float32 engine, with the kernel values of a row at the
-// center.
+// Lays out the support vectors for both engines. For the engines' bounds, sums slope |a_i| ||narrowed - exact|| over
+// the support vectors. If there is a single function, computes a typical bound of the float32 engine, from the kernel
+// values of a row at the center.
 APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const bool classes = has_classes(view);

@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the argument in the precision of Real.
+// Returns in32 if Real is float, else in64.
 template <class Real, class In32, class In64>
 constexpr const auto& in(const In32& in32, const In64& in64) {
     if constexpr (sizeof(Real) == sizeof(float))
@@ -49,9 +49,9 @@ struct PreparedModel {
     const std::uint32_t* label_positions;  // indices of member labels in an ensemble of targets
 };
 
-// Returns whether rows remain sparse in the exact engine: its center must be the row relative to which support vectors
-// are stored, usually the origin. No accuracy is lost if the data are about as far from that row as from their mean;
-// artifact writers ensure this, unless the row is the origin.
+// Returns whether rows remain sparse in the exact engine: the engine's center must be the row relative to which support
+// vectors are stored, usually the origin. No accuracy is lost if the data are about as far from that row as from their
+// mean; artifact writers ensure this, unless the row is the origin.
 inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }

@@ -127,7 +127,7 @@ class ScalerAlone {
 
 // --- rows
 
-// Returns whether the source's step that checks a column accepts this number.
+// Returns whether the step of the source that checks this column accepts the value x.
 inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
@@ -160,8 +160,9 @@ class RowMapper {
     // Returns the array for the errors of row r's columns, if any.
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows. With `exactly`, projections are computed with a single rounding, which is slower. With
-    // `has_errors`, errors_of_row() holds the rows' errors. With `is_source`, the rows nevertheless equal the source's.
+    // Maps the first n rows. If `exactly` is true, projections are computed with a single rounding, which is slower. If
+    // `has_errors` is true, errors_of_row() holds the rows' errors; if `is_source` is also true, the rows nevertheless
+    // equal the source's.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;

@@ -57,14 +57,14 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
     return with_whole_rows<parts>(numbers, model, call);
 }
 
-// Returns the first unsorted row: a block reports only that one of its rows is faulty.
+// Returns the index of the first unsorted row, because a block reports only that one of its rows is faulty.
 inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
     while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
 }
 
-// A nonfinite number and its position. The column is n_raw_features if the model does not know the feature.
+// A nonfinite value and its position; `column` is n_raw_features if the model does not know the feature.
 struct BadNumber {
     std::size_t row, column;
     double value;

@@ -1,4 +1,4 @@
-// Gives stages access to rows, however they are stored, one row at a time and in the layout needed by the stage.
+// Gives the stages access to rows, regardless of their storage: each row is loaded in the layout that a stage needs.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 
@@ -126,7 +126,7 @@ class SelectedRows final : public SourceInEitherType<SelectedRows> {
     const std::size_t* const indices_;
 };
 
-// Returns one coordinate; only the difference is rounded, once.
+// Returns one coordinate. The difference is rounded to float64, and then to Out; `scale` is a power of two.
 template <class Out, class Real>
 APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
     return static_cast<Out>((static_cast<double>(z) - center) * scale);

@@ -1,5 +1,5 @@
-// Assigns rows to nearby centers. The rows at a center are collected until they fill a block, and are loaded relative
-// to it.
+// Assigns rows to nearby centers. Rows assigned to a center are collected until they fill a block, then loaded with the
+// center subtracted.
 #ifndef APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 #define APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 
@@ -26,7 +26,7 @@ struct OutsideNorms {
     const float* off_sq;
 };
 
-// Rows at one center, which are collected until they fill a block, then evaluated together or one by one.
+// The rows assigned to one center. They are collected until they fill a block, then evaluated together or one by one.
 template <class Cascade>
 class Gatherer {
   public:
@@ -64,8 +64,8 @@ class Gatherer {
     RowQueue<block_rows> waiting_;
 };
 
-// Orders the source's rows [first, first + n) by their centers; indices count from `first`. At first, `center_of` holds
-// the rows' groups.
+// Orders the source's rows [first, first + n) by their centers; indices count from `first`. Until then, `center_of`
+// holds the index of each row's group.
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
 
@@ -73,8 +73,9 @@ struct Routing {
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // Processes up to `Together` rows at a time, for which `y` must have space. If only labels are wanted, a single row
-    // in a group is routed separately. If two centers are about equally near, the result may then be the other one.
+    // Processes up to `Together` rows at a time, for which `y` must have space. If only labels are wanted, a row that
+    // would be routed alone within its group uses the code for single rows. If two centers are about equally near, that
+    // code may find the other one.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
                 float* y) {

@@ -2,10 +2,10 @@
 // rule depends on the model's shape.
 //
 // One function: the label is certain if the value differs by more than its bound from the value at which the label
-// changes (usually 0). Several functions, one per class or target: the first class with the largest value wins; it is
-// certain if this value exceeds every other by more than the sum of both bounds. Pairs of classes vote (votes.hpp); if
-// values are wanted, the sign of every pair must be certain. Values requested by a caller, and values of a regression,
-// need bounds within the model's tolerance.
+// changes (usually 0). Several functions, one per class or target: the class with the largest value wins, and ties go
+// to the first such class. The label is certain if this value exceeds every other by more than the sum of the two
+// bounds. Pairs of classes vote (votes.hpp); if values are wanted, the sign of every pair must be certain. Values
+// requested by a caller, and values of a regressor, need bounds within the model's tolerance.
 #ifndef APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 

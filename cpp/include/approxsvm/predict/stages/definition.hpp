@@ -21,12 +21,12 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
 }
 
 // Squared distances of a row from one support vector after another, from differences in feature order. If support
-// vectors are stored relative to a reference, features in which neither the support vector nor the row differs from it
-// are skipped, because they add zero.
+// vectors are stored relative to a reference, features in which neither the support vector nor the row differs from the
+// reference are skipped, because they add zero.
 class Distances {
   public:
-    // The row is z, (n_features,), followed by space for n_features doubles and, if `packed` is compressed, n_features
-    // feature indices.
+    // The row is z, of shape (n_features,). It must be followed by space for n_features doubles and, if `packed` is
+    // compressed, n_features feature indices.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
         if (!packed_.compressed) return;
@@ -70,8 +70,8 @@ class Distances {
 };
 
 // The kernel values of row i in support-vector order. The row may differ from the intended one by row_error, which
-// changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). This is at most sqrt(2 gamma / e),
-// and small for distant support vectors. `memory` must hold definition_bytes() bytes.
+// changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). This slope is at most sqrt(2 gamma
+// / e), and is small for distant support vectors. `memory` must hold definition_bytes() bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,

@@ -32,7 +32,7 @@ class EngineSums {
     ~EngineSums() = default;
 };
 
-// Implements EngineSums for one of the kinds of `Sums` below.
+// Implements EngineSums with one of the `Sums` types below.
 template <Parts parts, class Real, class Sums>
 class SumsOf : public EngineSums<Real> {
   public:
@@ -150,7 +150,8 @@ class EngineStage {
         return sums_.counts_unseen ? static_cast<Real>(job_.view.gamma * unseen) : Real{0};
     }
 
-    // Adds a sparse row; returns false if it has more than `limit` nonzeros, which makes it cheaper as a dense row.
+    // Adds a sparse row; returns false if it has more than `limit` nonzeros, so that it is cheaper to evaluate as a
+    // dense row.
     APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit) {
         if (n_sparse_ == sparse_rows_ || room_.capacity - starts_[n_sparse_] < limit) settle_sparse();
         const std::size_t r = n_sparse_, start = starts_[r];

@@ -30,8 +30,8 @@ class GaussianTerms {
         return {sums, {sums.vectors}, products};
     }
 
-    // The functions' sums are followed by the sum of absolute values with each support vector's largest coefficient, an
-    // upper bound for every function.
+    // The functions' sums are followed by the sum of absolute values computed with each support vector's largest
+    // coefficient, which is an upper bound for every function.
     template <class Real>
     void fill(const RowSums<Real>& row, double* values, double* bounds) const {
         const auto& engine = this->engine<Real>();
@@ -71,9 +71,10 @@ class GaussianTerms {
     }
 
   private:
-    // Returns whether none of the source's kernel values is NaN. scikit-learn computes squared distances as ||z||^2 - 2
-    // x.z + ||x||^2, which must not be a difference of infinities. Models with class pairs come from LIBSVM, which sums
-    // squared differences. However, if gamma is 0, infinite distances give NaN in both scikit-learn and LIBSVM.
+    // Returns whether all kernel values of the source are free of NaN. scikit-learn computes squared distances as
+    // ||z||^2 - 2 x.z + ||x||^2, which is NaN if infinities are subtracted. Models with class pairs come from LIBSVM,
+    // which sums squared differences. However, if gamma is 0, infinite distances give NaN in both scikit-learn and
+    // LIBSVM.
     bool has_finite_terms(const double* z) const {
         const double norm = norm_above(z, view_.n_features), most = view_.max_sv_norm_origin;
         if (view_.gamma == 0.0 && !(norm + most <= 0x1p510)) return false;

@@ -65,7 +65,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // Processes a value up to degree 2; `extra` is the part of its error not covered by the table.
+    // Processes the value of the expansion up to degree 2; `extra` is the part of its error not covered by the table.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
         extra += exact_.slack_of(i, 0);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
@@ -172,7 +172,7 @@ class Cascade {
         loaded_ = Registers;
     }
 
-    // Loads a row's nonzeros; returns false if it is cheaper as a dense row.
+    // Loads a row's nonzeros; returns false if it is cheaper to evaluate as a dense row.
     bool load_nonzeros(std::size_t i) {
         const std::size_t limit = view_.n_features / 3;
         double unseen;
@@ -259,7 +259,8 @@ class Cascade {
     // --- the exact engine
 
     // The float32 engine takes half the time of the float64 engine, and suffices for rows whose values lie between the
-    // float32 bound and the previous bound. It is worthwhile if these are more than half of all rows.
+    // float32 bound and the previous bound. It is worthwhile if these are more than half of the rows that need an
+    // engine.
     void send_to_engine(std::size_t i, double bound) {
         if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
         exact_.send_to_float64(i);

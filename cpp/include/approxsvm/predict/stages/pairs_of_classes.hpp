@@ -1,4 +1,4 @@
-// The cascade for models with several classes and one decision function per pair of classes (votes.hpp).
+// The cascade for multiclass models with one decision function per class pair (votes.hpp).
 //
 // If only labels are wanted, a row is finished as soon as its winner is certain: if a class certainly wins all its n -
 // 1 pairs, no other pair is needed. Every stage therefore evaluates the pairs of one guessed winner first. In

@@ -11,9 +11,9 @@ inline namespace APPROXSVM_TARGET {
 
 // --- sums
 
-// Projects n rows, which are relative to the center and in the block's lanes, to their coordinates in one stage,
-// room.coordinates. Also computes the part of the bounds that depends only on the row, and gamma times the squared norm
-// of the coordinates.
+// Projects n rows onto the coordinates of one stage, and stores these in room.coordinates. The rows are in the block's
+// lanes, with the center subtracted. Also computes the part of the bounds that depends only on the row, and gamma times
+// the squared norm of the coordinates.
 template <int Registers>
 inline void project_rows(const Job& job, const SubspaceSums& sums, const std::size_t* rows, std::size_t n, float* block,
                          const SubspaceRoom& room, ResidualOfRow* residuals, float* half_s_in) {
@@ -76,7 +76,7 @@ inline double load_about_center(const Job& job, std::size_t i, float* u) {
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
-// Projects the row u, as project_rows() does for several rows, where half_s = gamma ||z - center||^2; returns gamma
+// Projects the row u, as project_rows() does for several rows, given half_s = gamma ||z - center||^2; returns gamma
 // times the squared norm of the coordinates. The first n_known coordinates are already in `room`, from the previous
 // stage.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,

@@ -12,8 +12,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The outcome of a class's pairs for a row: whether the class certainly wins all of them, and which class certainly
-// beats it.
+// The outcome of a class's pairs for a row: whether the class certainly wins all of them, and which other class
+// certainly beats it.
 struct WinnerOutcome {
     bool wins_all;
     std::size_t beaten_by;  // class that certainly beats this one; n_labels if none does
@@ -63,10 +63,10 @@ class WinnerStage {
     bool is_there() const { return prepared_.winner.is_usable; }
     bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
-    // Returns whether determining a single row's winner by votes, which requires all kernel values, is cheaper than the
-    // row's share of a block in the engine for all pairs, for this number of features. In that engine, each support
-    // vector is added to one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. A
-    // float64 operation counts twice.
+    // Returns whether it is cheaper to determine a single row's winner by votes, which requires all kernel values, than
+    // to evaluate the row in a block of the engine for all pairs, with n_features features. In that engine, each
+    // support vector is added to one float64 sum per class, and the bound of a pair costs as much as about 64
+    // multiply-adds. A float64 operation counts twice.
     bool is_cheaper_elected(std::size_t n_features, bool in_float64) const {
         const auto n = static_cast<double>(view_.n_labels);
         const double alone = static_cast<double>(view_.n_features) + work_of_exp;
