@@ -8,7 +8,7 @@
 //
 //     approxsvm::Model model;                              // model.hpp documents all functions
 //     Status status = model.open(bytes);                   // any .asvm file; must outlive the model
-//                                                          // (open(bytes, &fault) reports the rejected number)
+//                                                          // (open(bytes, &fault) reports the rejected value)
 //     std::vector<unsigned char> memory(model.memory_bytes());
 //     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
@@ -25,8 +25,8 @@
 //     status = model.probabilities(rows, shares, workspace);
 //
 // Pass the raw rows that the source model expects: a pipeline's artifact scales and projects them itself. Buffer sizes
-// are checked. If one is too small, the call returns Status::buffer_too_small before anything is written. Requests for
-// outputs that the model does not have are also rejected: labels from a regressor, probabilities if the source has
+// are checked. If a buffer is too small, the call returns Status::buffer_too_small before anything is written. Requests
+// for outputs that the model does not have are also rejected: labels from a regressor, probabilities if the source has
 // none, and values from an ensemble that averages probabilities or counts votes. So are calls before open() and
 // prepare().
 //

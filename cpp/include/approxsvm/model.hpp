@@ -32,8 +32,8 @@ class ModelOf {
   public:
     ModelOf() = default;
 
-    // Validates an artifact; every byte is checked. The bytes must begin at a multiple of 8. If an ArtifactFault is
-    // passed, it is filled with the section, the field, its value and the expected value.
+    // Validates an artifact; every byte is checked. The address of `bytes` must be a multiple of 8. If an ArtifactFault
+    // is passed, it is filled with the section, the field, its value and the expected value.
     APPROXSVM_NOINLINE Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
         *this = ModelOf();
         ModelView view{};
@@ -123,8 +123,8 @@ class ModelOf {
         return evaluate_one(rows, &Evaluation::labels, labels, workspace, fault);
     }
 
-    // Write n_decisions() values per row, and upper bounds on |value - exact value|. Certified and exact models compute
-    // the source's values, or values within the tolerance requested at compilation.
+    // Write, for each row, n_decisions() values or upper bounds on |value - exact value|. Certified and exact models
+    // compute the source's values, or values within the tolerance requested at compilation.
     template <class Rows>
     Status decision_values(const Rows& rows, Span<double> values, Span<unsigned char> workspace,
                            Fault* fault = nullptr) const {

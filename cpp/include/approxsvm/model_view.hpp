@@ -53,8 +53,9 @@ struct SubspacesView {
     const unsigned char* expansion;    // artifact that replaces the first stage's sums, in its coordinates
 };
 
-// The data of one class, or of the only decision function. Each function has two lists. All functions of a class share
-// its own support vectors; for a single function, these are the support vectors with positive coefficients.
+// The data of one class, or of the only decision function. Each function sums over two lists of support vectors. The
+// first, the class's own support vectors, is shared by all functions of the class; for a single function, it holds the
+// support vectors with positive coefficients.
 struct SubspaceGroup {
     double skew;  // deviation of the basis from an orthonormal one
     // (1 + n_forms,): number of own support vectors, then the length of each function's other list
@@ -223,7 +224,7 @@ struct ModelView {
     // For certified and exact models only.
     std::size_t n_sv;
     const double* dual_coef;            // coefficients, (n_sv,), or LIBSVM's block (n_labels - 1, n_sv)
-    const std::uint32_t* class_counts;  // support vectors per class, (n_labels,), for several classes
+    const std::uint32_t* class_counts;  // support vectors per class, (n_labels,), for multiclass models
     SubspacesView subspaces;
     PackedVectors packed;
     const CheckRecord* exact_check_rows;

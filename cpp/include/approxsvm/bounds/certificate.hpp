@@ -35,7 +35,7 @@ APPROXSVM_INLINE std::size_t cell_of(float half_s) {
     return cell < first_cell_bits ? 0 : cell - first_cell_bits + 1;
 }
 
-// The endpoints of a cell in s = 2 half_s, before widening; the last cell is unbounded.
+// Returns the lower endpoint of a cell in s = 2 half_s, before widening; the last cell is unbounded.
 inline double cell_begin(std::size_t cell) {
     if (cell == 0) return 0.0;
     const std::uint32_t bits = (static_cast<std::uint32_t>(cell - 1) + first_cell_bits) << 18;
@@ -74,7 +74,7 @@ struct MaxPhis {
     double times_s(int k) const { return std::sqrt((k + 1.0) * (k + 2.0)) * values[k + 2]; }
 };
 
-// P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
+// P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularized incomplete gamma function: a sum of positive terms, each a
 // positive multiple of the previous one. The omitted terms are less than the amount that rounded_up() adds to every
 // result. For s > 40, the result is the upper bound 1.
 inline double poisson_tail(int n, double s) {

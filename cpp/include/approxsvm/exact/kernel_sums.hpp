@@ -1,6 +1,6 @@
 // Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share support
 // vectors also share the terms, so each term is computed once, in Real = float or double. Terms stay in registers or in
-// the second-level cache; the matrix of all terms for all rows is never stored. Sums are float64.
+// the second-level cache; the matrix of all terms for all rows is never stored. Terms are summed in float64.
 //
 // LIBSVM stores n_classes - 1 coefficients per support vector; in the function for the pair (i, j), i < j, the support
 // vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
@@ -20,7 +20,7 @@
 // vectors whose coefficients and weights are zero; kernel values are finite for every row.
 //
 // A term, such as GaussianTerm, computes K from inner products:
-//     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
+//     tile(first, inner, v, half_sq_norm, kernel)  for tile_rows support vectors and the block rows in register v
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
 //     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows that are out of range
 //     counts_unseen                                true if features unknown to the model contribute to half_sq_norm

@@ -91,8 +91,8 @@ struct PairCoefficients {
     }
 };
 
-// The number of tiles in the lists, and whether they can be used: within a pair, the coefficients of a class must have
-// the same sign, and summing them in float32 must cause neither overflow nor relevant underflow.
+// The number of tiles in the lists, and whether the lists can be used: within a pair, the coefficients of a class must
+// have the same sign, and summing them in float32 must cause neither overflow nor relevant underflow.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;

@@ -167,7 +167,7 @@ constexpr std::size_t listed_at_most(std::size_t n_vectors) {
     return n_vectors + 7;
 }
 
-// Returns the work for the kernel values of these lanes.
+// Returns the work for the kernel values of n_lanes lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }

@@ -82,8 +82,8 @@ inline float part_row(const float* coefficients, int k, const float* zeros, std:
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
-// Computes part_k of a row in float64 from the row's nonzeros values[a] with columns[a] >= first; costs n_nonzero^k /
-// k! multiply-adds. The variables are the columns first ... n_features - 1.
+// Computes part_k of a row in float64 from the row's nonzeros values[a] with columns[a] >= first; this takes about
+// n_nonzero^k / k! multiply-adds. The variables are the columns first ... n_features - 1.
 template <class Real, class Index>
 APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
                                              std::size_t n_features, const Real* values, const Index* columns,

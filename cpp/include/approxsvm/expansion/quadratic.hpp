@@ -113,7 +113,8 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
     }
 }
 
-// Adds a whole short panel of Rows matrix rows at once: parts of high degree contain many forms with such panels.
+// Adds a whole short panel of Rows matrix rows at once, because parts of high degree contain many forms with such
+// panels.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
                                       typename RegisterOf<Real>::type (&total)[Registers]) {
@@ -250,8 +251,8 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 
 // --- a sparse row
 
-// Returns sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], computed in float64 with n_nonzero^2 / 2
-// multiply-adds. Columns are strictly increasing and lie in [first_column, first_column + n_features).
+// Returns sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], computed in float64 with about
+// n_nonzero^2 / 2 multiply-adds. Columns are strictly increasing and lie in [first_column, first_column + n_features).
 template <class Coefficient, class Real, class Index>
 inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_features, const Real* values,
                                const Index* columns, std::size_t n_nonzero, std::size_t first_column = 0) {

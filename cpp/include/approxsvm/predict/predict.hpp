@@ -16,7 +16,7 @@
 //     1. the expansion around a nearby center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
 //        pairs_of_classes.hpp
 //     2. the same value with a bound that depends on the row's direction, or higher degrees
-//     3. in "exact" mode, kernel sums over a few coordinates (subspace.hpp); with several classes, the pairs of a
+//     3. in "exact" mode, kernel sums over a few coordinates (subspace.hpp); in multiclass models, the pairs of a
 //        guessed winner (winner.hpp, winner_row.hpp)
 //     4. the exact engine in float32 (exact.hpp, engine.hpp), or sums on a grid of few values (few_values/stage.hpp)
 //     5. the engine or the sums of stage 4 in float64

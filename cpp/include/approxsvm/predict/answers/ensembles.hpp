@@ -277,7 +277,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Computes a classifier's probabilities, or its scores if it has none, with their bounds.
+    // Computes a classifier's probabilities, or its scores if it has no probabilities, with their bounds.
     void find_columns(const ModelView& member, const double* values, const double* bounds) const {
         const std::size_t n = member.n_labels;
         double *const found = memory_.columns, *const low = memory_.errors, *const high = memory_.highest;

@@ -85,7 +85,7 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
     return Status::ok;
 }
 
-// Returns whether a stage is a first stage.
+// Returns whether this stage counts as the model's first stage.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
     return stage <= (is_of_products(model) ? by_float64 : by_float32);

@@ -272,7 +272,7 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // Ends a group. If the run's sum including this group does not fit in a byte, the run ends before it.
+    // Ends a group. If the run's sum including this group does not fit in a byte, the run ends before this group.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);

@@ -77,8 +77,9 @@ class FewValuesStage {
     }
 
   private:
-    // Adds the sums part(c, f) over segments c. Segment c contains class c in its pair f, or the positive or negative
-    // coefficients of a single function.
+    // Adds the two sums part(c, f) of each class pair or of the single function. For pairs, segment c holds the support
+    // vectors of class c, and f is the index of the pair among c's pairs. For a single function, the two segments hold
+    // the support vectors with positive and with negative coefficients.
     template <class Part>
     static void add_parts(const ModelView& view, const FewErrors& errors, const Part& part, double* values,
                           double* bounds) {

@@ -89,9 +89,10 @@ struct WinnerRoom {
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     QueuedRow* queues = nullptr;                  // waiting rows, (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // number of waiting rows, (n_levels, n_labels)
-    // For one row: its coordinates, padded with zeros, and about the center; the kernel values of the landmarks and
-    // then of all lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for
-    // each class, whether its kernel values are available, and its pairs' progress. No engine uses these coordinates.
+    // For one row: its coordinates relative to the engine's center, padded with zeros, and relative to the model's
+    // center; the kernel values of the landmarks and then of all lanes; the kernel values of a list; (n_labels,
+    // tile_rows) for lists; the state of each pair; and for each class, whether its kernel values are available, and
+    // its pairs' progress. No engine uses these coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
@@ -138,7 +139,7 @@ inline std::size_t definition_bytes(const ModelView& model) {
 // Number of rows routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory for a part, or an empty object if the list omits it.
+// Scratch memory for a part, or an empty object if the list of parts omits it.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)

@@ -88,7 +88,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
-// Returns the first row with a rejected number in a column used by the model.
+// Returns the first rejected value in a column used by the model, with its row and column.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};

@@ -25,8 +25,8 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
 // reference are skipped, because they add zero.
 class Distances {
   public:
-    // The row is z, of shape (n_features,). It must be followed by space for n_features doubles and, if `packed` is
-    // compressed, n_features feature indices.
+    // The row is z, of shape (n_features,). It must be followed by space for n_features doubles or, if `packed` is
+    // compressed, for n_features feature indices.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
         if (!packed_.compressed) return;

@@ -150,7 +150,7 @@ class EngineStage {
         return sums_.counts_unseen ? static_cast<Real>(job_.view.gamma * unseen) : Real{0};
     }
 
-    // Adds a sparse row; returns false if it has more than `limit` nonzeros, so that it is cheaper to evaluate as a
+    // Adds a sparse row; returns false if it has more than `limit` nonzeros, which makes it cheaper to evaluate as a
     // dense row.
     APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit) {
         if (n_sparse_ == sparse_rows_ || room_.capacity - starts_[n_sparse_] < limit) settle_sparse();

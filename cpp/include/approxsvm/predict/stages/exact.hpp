@@ -24,7 +24,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The error of an exact value is at most this fraction of the coefficients' sum of absolute values. If the float64
+// The error of an exact value is at most this fraction of the sum of the coefficients' absolute values. If the float64
 // bound is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated
 // instead.
 constexpr double exact_share = 1e-10;
@@ -178,8 +178,8 @@ inline Status engine_rows(AnyCascade& cascade, const Job& job) {
     return cascade.finish();
 }
 
-// Returns whether a mapped row's error may affect a label or a value's tolerance. It changes a value by at most `moved`
-// A1; labels are guaranteed for values down to exact_share A1.
+// Returns whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most
+// `moved` A1; labels are guaranteed for values down to exact_share A1.
 inline bool is_felt(const PreparedModel& prepared, double moved) {
     const double tolerance = prepared.view->tolerance;
     return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * tolerance);

@@ -211,8 +211,8 @@ class WinnerRow {
         return false;
     }
 
-    // Determines the pairs that float64 leaves undecided, as at a tie, by the definition, for classes that may win, and
-    // returns the winner. Returns n_labels if some of these pairs were not summed in float64.
+    // For the classes that may win, determines by the definition the pairs that float64 leaves undecided, as at a tie,
+    // and returns the winner. Returns n_labels if some of these pairs were not summed in float64.
     std::size_t elected_by_definition() {
         const std::size_t leader = this->leader();
         for (std::size_t c = 0; c < n_; ++c) {
@@ -288,7 +288,7 @@ class WinnerRow {
     bool is_needed(std::size_t c, std::size_t w) const {
         return c == w || memory_.known[pair_of(n_, w, c)] == Outcome::unknown;
     }
-    // Records the margin by which w wins its undecided pair with c.
+    // Records the outcome of w's undecided pair with c if the margin by which w wins or loses it exceeds the bound.
     void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
         if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
         know(w, c, pair, margin > 0.0);
@@ -326,9 +326,9 @@ class WinnerRow {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
     }
-    // Returns whether n listed support vectors are cheaper than all support vectors of class c. Listed ones are
-    // scattered, and each costs twice as much. Once a row's lists have used half of all support vectors, no more lists
-    // are used.
+    // Returns whether it is cheaper to evaluate n listed support vectors than all support vectors of class c. Listed
+    // ones are scattered in memory, and each costs twice as much. Once a row's lists have used half of all support
+    // vectors, no more lists are used.
     bool is_cheaper_listed(std::size_t c, std::size_t n) const {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
