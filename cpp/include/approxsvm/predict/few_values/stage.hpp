@@ -77,9 +77,8 @@ class FewValuesStage {
     }
 
   private:
-    // Adds the two sums part(c, f) of each class pair or of the single function. For pairs, segment c holds the support
-    // vectors of class c, and f is the index of the pair among c's pairs. For a single function, the two segments hold
-    // the support vectors with positive and with negative coefficients.
+    // Adds the two sums part(c, f) of each class pair, where f is the pair's index among the pairs of class c, or the
+    // sums of a single function's two segments.
     template <class Part>
     static void add_parts(const ModelView& view, const FewErrors& errors, const Part& part, double* values,
                           double* bounds) {
