@@ -149,7 +149,7 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Checks the numbers in the record at a position against the constraints of may_be().
+// Checks the numbers in the record with index `position` against the constraints of may_be().
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });
