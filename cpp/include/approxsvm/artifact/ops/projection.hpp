@@ -112,8 +112,7 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
         }
         const double sum = total + lost;
         y[k] = sum + bias;
-        // The bias radius covers underflow. Together with 2 u |y|, it also covers the rounding of the sum, u (|y| +
-        // |bias|).
+        // The bias radius covers underflow. Together with 2 u |y|, it also covers the sum's rounding: u (|y| + |bias|).
         const double own = bias_radius(op, k) + 0x1p-52 * std::fabs(y[k]);
         y_error[k] = (carried + 2.02 * depth * depth * moduli + own) * (1.0 + depth) * up;
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;

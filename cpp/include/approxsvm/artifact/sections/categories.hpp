@@ -15,7 +15,7 @@ constexpr double unknown_category = -1.0, none_category = -2.0;
 // The strings of one column; none for a numeric column.
 struct ColumnTexts {
     const std::uint32_t*
-        ends;  // ends of the strings in `bytes`; ends[-1] is where the first begins, unless `first` is 0
+        ends;  // ends of all columns' strings in `bytes`; this column's string k ends at ends[first + k]
     std::size_t first, n;
     const char* bytes;
     double null;
