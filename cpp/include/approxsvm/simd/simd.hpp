@@ -68,8 +68,8 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Optimizes for size. A function that calls a cold function also becomes cold. Therefore, functions called by programs
-// are not cold and never inlined.
+// Optimizes for size. A function that calls a cold function also becomes cold. Functions called by programs are
+// therefore not marked cold, and are never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -83,7 +83,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// These are constants instead of std functions, which -O0 would emit as weak symbols.
+// Constants replace std::numeric_limits, whose functions -O0 would emit as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -222,7 +222,7 @@ APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
     return _mm512_castsi512_pd(
         _mm512_add_epi64(_mm512_slli_epi64(_mm512_castpd_si512(shifted), 52), _mm512_set1_epi64(0x3FF0000000000000)));
 }
-// Return the lanes [0, lanes64) and [lanes64, lanes) as float64.
+// These functions return lanes [0, lanes64) and [lanes64, lanes), respectively, as float64.
 APPROXSVM_INLINE f64v widen_low(f32v x) {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
 }
@@ -628,8 +628,8 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that select no instruction set. For them, small code is more important than fast calls with a
-// few rows.
+// The target of programs that select no instruction set. For such programs, small code is more important than fast
+// calls with few rows.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
@@ -637,8 +637,8 @@ constexpr bool is_portable = false;
 #endif
 
 // Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. On the portable target,
-// it is never two, which saves a third of the code; only blocks whose rows fit into two registers, but not into one,
-// cost more.
+// the number is never two, which saves a third of the code. Only blocks whose rows fit into two registers, but not into
+// one, then cost more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
