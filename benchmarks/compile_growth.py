@@ -95,7 +95,7 @@ def _model(size: Size) -> approxsvm.KernelModel:
     k, (X, y) = size.n_classes, _rows(size, size.n_sv, 1)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class is the second in pairs with earlier classes
+    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class is second in pairs with earlier classes
     moduli = np.abs(np.random.default_rng(2).normal(size=sign.shape)) if k > 2 else 1.0
     return approxsvm.KernelModel(
         "classification",

@@ -1,5 +1,4 @@
-"""One real example per kind of source, compared with that source: time for 4,000 rows and one row, size, and differing
-answers.
+"""One real example per kind of source, compared with it: times for 4,000 rows and one row, bytes, differing answers.
 
 Two of them are raw tables, with strings and missing values as published: UCI's Adult and covtype, from pandas data
 frames. These also use two other interfaces: `score` with a CSV file, and an exported C99 header compiled with gcc,
@@ -113,8 +112,7 @@ def adult(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
-    """Read UCI's table, with one column for the area and one for the soil type instead of 44 columns of zeros and
-    ones."""
+    """Read UCI's table, with one column each for area and soil type instead of 44 columns of zeros and ones."""
     X, y, X_test, y_test = split_rows(run.data, SOURCES["covtype, 7 classes"])
     X, y = np.concatenate([X, X_test[:100_000]]), np.concatenate([y, y_test[:100_000]])
     table = pd.DataFrame(X[:, :10], columns=_MEASURES)
