@@ -1,4 +1,4 @@
-// Sums over elementwise powers of a block of a Gram matrix, from which the compiler computes norms
+// Sums over elementwise powers of a Gram matrix block. The compiler computes norms from these sums
 // (approxsvm/expansion/gram.py).
 #pragma once
 

@@ -55,7 +55,7 @@ Engine sums_of(const KernelSums<Real>& sums, Real* products = nullptr) {
 
 // --- models
 
-/// Support vectors in unaligned memory of exactly the required size, filled with NaN.
+/// Support vectors in unaligned memory of exactly the required size, which is first filled with NaN.
 template <class Engine>
 struct EngineModel {
     using Real = typename Engine::Real;
@@ -151,7 +151,7 @@ EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size
     return {counts, vectors, coef, n_features, uniform(random, 0.5, 2.0), random() % 64};
 }
 
-/// Rows with several norms and zeros, some of them equal to support vectors of the model.
+/// Rows of several norms, some of them with zeros, and some equal to support vectors of the model.
 template <class Model>
 Rows<typename Model::Real> random_rows(Random& random, const Model& model, std::size_t n_rows) {
     using Real = typename Model::Real;

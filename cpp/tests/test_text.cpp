@@ -332,7 +332,8 @@ TEST(models_cut_or_broken_at_every_byte) {
         }
         std::string with_nul = three_classes;
         with_nul[n] = '\0';
-        // Only the rest of the SV line may contain anything, and the last byte is a line break that may be missing.
+        // Only the rest of the SV line may contain arbitrary bytes; the last byte is a line break, which may be
+        // missing.
         if (model_error(with_nul).empty()) CHECK(three_classes.compare(n - 2, 3, "SV\n") == 0);
     }
 }

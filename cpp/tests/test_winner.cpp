@@ -10,7 +10,7 @@ using Model = EngineModel<AllPairs<float>>;
 
 namespace {
 
-/// Lists in memory of exactly the required size, filled with NaN.
+/// The winner engine's lists, in memory of exactly the required size, which is first filled with NaN.
 struct WinnerLists {
     std::vector<char> memory;
     bool is_usable;

@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // evaluate as in a large call, because chunk sizes vary
+        constexpr std::size_t many = ~std::size_t{0};  // evaluate rows as in a large call, because chunk sizes vary
         Fault fault{};
         Request request{many};
         request.fault = &fault;

@@ -1,4 +1,4 @@
-// The output file, which is complete or does not exist.
+// The output file, which is either complete or absent.
 #pragma once
 
 #include <cstddef>

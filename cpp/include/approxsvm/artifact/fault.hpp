@@ -59,7 +59,7 @@ enum class Rule : std::uint8_t {
     finite_at_least,  // a finite number of at least `low`
     not_nan,
     power_of_two,            // a power of two from `low` to `high`
-    zero_or_modulus,         // 0, or an absolute value from `low` to `high`
+    zero_or_modulus,         // 0, or a number with an absolute value from `low` to `high`
     multiple_of,             // a multiple of `low`
     none_in_mode,            // a section not allowed in mode `low` with kernel `high`
     needed_in_mode,          // a section required in mode `low` with kernel `high`

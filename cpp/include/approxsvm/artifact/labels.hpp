@@ -23,7 +23,7 @@ struct Label {
 // Number of bytes sufficient for any number as a string.
 constexpr std::size_t label_digits = 32;
 
-// Returns the shortest decimal string, at most 17 digits, that parses back to exactly `number`.
+// Returns the shortest decimal string, of at most 17 digits, that parses back to exactly `number`.
 inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};

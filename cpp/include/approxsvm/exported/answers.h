@@ -18,8 +18,8 @@ static inline void model_decision_values(const model_row_ row[], float values[])
     (void)model_evaluate_(row, exact, bounds);
     for (k = 0; k < model_n_values; ++k) values[k] = (float)exact[k];
 }
-/* Computes upper bounds on |value - exact value| for the results of model_decision_values; infinite for a row without
-   values. */
+/* Computes upper bounds on |value - exact value| for the results of model_decision_values. The bounds are infinite for
+   a row without values. */
 static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
     double values[model_n_values];
     int k;
@@ -36,8 +36,8 @@ static inline void model_probabilities(const model_row_ row[], float probabiliti
     const int is_known = model_row_shares_(row, p, lowest, highest);
     for (c = 0; c < model_n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : approxsvm_nan32();
 }
-/* Computes upper bounds on |probability - exact probability| for the results of model_probabilities; 1 for a row
-   without values. */
+/* Computes upper bounds on |probability - exact probability| for the results of model_probabilities. The bounds are 1
+   for a row without values. */
 static inline void model_probability_bounds(const model_row_ row[], float bounds[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;

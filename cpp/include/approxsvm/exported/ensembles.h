@@ -72,8 +72,8 @@ static inline int model_member_(int m, const model_row_ row[], double number[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* Weighted sums of the members' numbers, and bounds on the errors of these sums. Returns 0 for a row without values,
-   whose sums are NaN with infinite bounds. */
+/* Computes weighted sums of the members' numbers, and bounds on the errors of these sums. For a row without values,
+   stores NaN with infinite bounds and returns 0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     double reach[model_n_values_], number[model_n_room_], off[model_n_room_];
     int is_known = 1, c, k, m;
@@ -119,8 +119,8 @@ static inline int model_member_(int m, const model_row_ row[], double values[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     int is_known = 1, first = 0, k, m;
     for (m = 0; m < model_n_members_; ++m) {

@@ -111,8 +111,8 @@ static inline double model_inner_(int e, const float u[]) {
     return inner;
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], half_s, gaussian, wrong = 0.0f;
     int center = 0, cell, j, k;

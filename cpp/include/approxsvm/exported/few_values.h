@@ -64,8 +64,8 @@ static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
 #if model_maps_rows_
     double x[model_n_widest_];

@@ -43,7 +43,7 @@ static inline void model_shares_(const double values[], const float bounds[], do
     model_probabilities_of_(&model_parameters_, values, p, room);
     model_intervals_of_(&model_parameters_, values, bounds, lowest, highest, room);
 }
-/* A row's probabilities and their intervals. Returns 0 for a row without values, whose probabilities are 0. */
+/* Computes a row's probabilities and their intervals. For a row without values, stores zeros and returns 0. */
 static inline int model_row_shares_(const model_row_ row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values_];
     float bounds[model_n_values_];

@@ -77,7 +77,7 @@ static inline int model_is_saturated_(const model_row_ row[]) {
 }
 
 #if !model_row_bits_
-/* Whether a column checked, but not used, by the source holds a number that the source rejects. */
+/* Whether a column that the source checks but does not use holds a number that the source rejects. */
 static inline int model_has_refused_(const float row[]) {
     int refused = 0;
 #if model_n_checked_

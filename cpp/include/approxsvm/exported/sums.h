@@ -112,8 +112,8 @@ static inline float model_load_(const model_row_ row[], float u[], float* moved)
 #endif
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], moved, reach = model_load_(row, u, &moved);
     const int is_saturated = model_is_saturated_(row);

@@ -7,9 +7,9 @@
    scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.
 
    All functions but one are monotone in each value or score, so the endpoints of the intervals of values or scores map
-   to the endpoints of the probability intervals. The functions widen these intervals by more than their rounding. The
-   core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
-   bit-identical to theirs. */
+   to the endpoints of the probability intervals. The functions widen these intervals by more than their own rounding
+   errors. The core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities
+   are bit-identical to theirs. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
@@ -112,8 +112,9 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
    APPROXSVM_COUPLING_TOLERANCE. */
 #define APPROXSVM_SCRATCH_pairwise_sigmoid(n) ((n) * ((n) + 1))
 
-/* LIBSVM's constants: pairwise probabilities keep this distance from 0 and 1; coupling ends if the classes differ by
-   less than the tolerance divided by n, or after this number of sweeps, or n sweeps if n is larger. */
+/* LIBSVM's constants. Pairwise probabilities keep a distance of APPROXSVM_LEAST_PAIR from 0 and 1. Coupling ends when
+   the classes differ by less than the tolerance divided by n, or after the larger of APPROXSVM_COUPLING_SWEEPS and n
+   sweeps. */
 #define APPROXSVM_LEAST_PAIR 1e-7
 #define APPROXSVM_COUPLING_TOLERANCE 0.005
 #define APPROXSVM_COUPLING_SWEEPS 100

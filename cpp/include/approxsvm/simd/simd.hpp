@@ -25,9 +25,9 @@
 // valid for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one may be
 // fused and the other rounded. No code in the core assumes this: is_finite compares instead of subtracting, the error
 // of narrowing is measured on differences times a power of two, which are not rounded, the range reductions of exp have
-// exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds with
-// contraction (tests/zoo/executors). The last bits of values may differ between builds; only bit-identical LIBSVM
-// probabilities (program/probabilities.h) require -ffp-contract=off.
+// exact products, and products whose rounding error is computed are rounded_product. The executors in tests/zoo include
+// builds with contraction. The last bits of values may differ between builds; only bit-identical LIBSVM probabilities
+// (program/probabilities.h) require -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET_WORD baseline
