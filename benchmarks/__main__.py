@@ -1,13 +1,13 @@
 """LIBSVM models from file to file, as measured by Claesen et al. in 2014: accuracy, whole processes, compiling.
 
 For times with rows already in memory, see `benchmarks.ordinary`. The accuracy table corresponds to the paper's Table 1.
-It gives the fraction of correct labels (exact, origin, mean) and, for each center, the fraction that differ from the
-exact model's. The files table corresponds to Table 2: whole processes on one thread, including startup, that read text,
-predict and write labels; our tool gets LIBSVM's model file, or an artifact in the given mode. If `seconds` is None,
-`problem` contains the reason; `differ` is the fraction of labels that differ from svm-predict's. The tool of 2014 takes
-part if APPROXSVM_2014 names the folder with its programs. The compile table lists the time in seconds from the model
-file to a predictor, on every processor, and the peak memory of a fresh process that compiled, including imports. A
-wrong label on an exact path ends the run.
+It lists the fraction of correct labels (exact, origin, mean) and, for each center, the fraction of labels that differ
+from the exact model's. The files table corresponds to Table 2: whole processes on one thread, including startup, that
+read text, predict and write labels; our tool gets LIBSVM's model file, or an artifact in the given mode. If `seconds`
+is None, `problem` contains the reason; `differ` is the fraction of labels that differ from svm-predict's. The tool of
+2014 takes part if APPROXSVM_2014 names the folder that contains its programs. The compile table lists the time in
+seconds from the model file to a predictor, on all processors, and the peak memory, including imports, of a fresh
+process that compiles the model. A wrong label on an exact path ends the run.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def measure(run: Run, source: Source) -> Rows:
 
 
 def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
-    """Measure the memory of a separate process that compiles again; None if the kernel keeps no such record."""
+    """Measure the peak memory of a separate process that compiles again; None if the kernel does not record it."""
     if not Path("/proc/self/status").exists():
         return {"peak_bytes": None, "import_bytes": None}
     command = [sys.executable, "-c", _PEAK_MEMORY, str(model_path), str(n_features)]

@@ -1,7 +1,7 @@
 """The suite's charts: dots, lines, points. matplotlib draws them, in light and dark colours.
 
-A chart is data; `svg` draws it and adds its values to the file as a description, for readers who cannot see it and for
-the test that compares the charts with the figures:
+A chart is data; `svg` draws it and adds its values to the file as a description, for readers who cannot see the chart
+and for the test that compares charts with figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
     path.write_text(svg(chart))
@@ -126,7 +126,7 @@ class _Plane:
         axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
 
     def set_numbers(self, axes: Any) -> None:
-        """Format the tick labels once the ticks are known."""
+        """Format the tick labels after drawing, once the ticks are known."""
         for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
             if scale == "log":
                 _plain_numbers(axis)
@@ -183,7 +183,7 @@ Chart: TypeAlias = Dots | Lines | Points
 
 
 def words(chart: Chart) -> str:
-    """Return a chart's values to three digits, which its file must contain."""
+    """Return a chart's values, to three digits, as the text that its file must contain."""
     shown = (
         f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
         for name, points in chart.numbers().items()

@@ -36,7 +36,7 @@ _BY_PLAN: Final = FASTER["times faster than our exact engine"]
 
 
 def _pitch(records: Records) -> str:
-    """Return the speedup over each peer as a range, and the factors that make up the largest one."""
+    """Return the range of speedups over each peer, and the factors that make up the largest speedup."""
     record = records["ordinary"]
     models = models_of(record, "two classes")
     peers: dict[str, Callable[[Row], float]] = {
@@ -125,7 +125,7 @@ def _one_row_of_covtype(records: Records) -> str:
     )
 
 
-# Models with several classes, with probabilities, and for regression; each appears if it was measured.
+# Multiclass models, models with probabilities, and regressors; each appears if it was measured.
 _KINDS: Final = (
     "letter, 26 classes",
     "pendigits, 10 classes",

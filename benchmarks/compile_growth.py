@@ -1,11 +1,11 @@
 """Growth of compile time, memory and artifact size with support vectors, features, classes and sample rows.
 
-Models are generated instead of trained, because training the largest ones would take days. For two classes, each row of
-`benchmarks.growth` is a support vector whose coefficient is at the box limit, and gamma is scikit-learn's "scale". For
-several classes, twelve vectors of norm 1 surround each class's center, with random coefficients. Every model is
-compiled with default options in its own process. Memory is this process's peak while it compiles, including the model,
-the sample rows and Python. Compiling has paid off once the time saved by our faster predictions, compared with
-scikit-learn's, equals the compile time.
+Models are generated instead of trained, because training the largest ones would take days. For two classes, the support
+vectors are the generated rows of `benchmarks.growth`, all with coefficients at the box limit, and gamma is
+scikit-learn's "scale". For several classes, twelve vectors of norm 1 surround each class's center, with random
+coefficients. Every model is compiled with default options in its own process. Memory is this process's peak while it
+compiles, including the model, the sample rows and Python. Compiling pays off after the number of rows at which the time
+saved, compared with scikit-learn's predictions, equals the compile time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.record import Row
 from benchmarks.timing import microseconds, timed
 
 _OF_CLASS = 12  # support vectors per class
-_TEST_ROWS = 10_000  # a tenth of them with more than 200 classes
+_TEST_ROWS = 10_000  # a tenth as many for more than 200 classes
 _ROUNDS = 5
 _SLOW_WORK = 2e9  # approximate multiply-adds for the rows predicted by scikit-learn and LIBSVM
 
@@ -81,7 +81,7 @@ def measure(run: Run, size: Size) -> Rows:
 
 
 def _rows(size: Size, n: int, seed: int) -> tuple[Any, Any]:
-    """Generate n rows and the class index of each."""
+    """Generate n rows and the class index of each row."""
     if size.n_classes == 2:
         X, y = generated(n, size.n_features, seed)
         return X, (y < 0).astype(int)
@@ -95,7 +95,7 @@ def _model(size: Size) -> approxsvm.KernelModel:
     k, (X, y) = size.n_classes, _rows(size, size.n_sv, 1)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class is second in pairs with earlier ones
+    sign = np.where(np.arange(k - 1)[:, np.newaxis] < y, -1.0, 1.0)  # a class is second in pairs with earlier classes
     moduli = np.abs(np.random.default_rng(2).normal(size=sign.shape)) if k > 2 else 1.0
     return approxsvm.KernelModel(
         "classification",

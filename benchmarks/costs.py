@@ -1,9 +1,10 @@
 """Cost profile for this machine and target (approxsvm/planning/costs/profiles.py), fitted to measured times.
 
-Forced plans for two-class models are timed, in processor time, on calls with as many rows as the cost model assumes.
-The cost model is linear in its constants, which are fitted by non-negative least squares on the relative errors. The
-times are shown next to the first profile's predictions. The same plans are timed on single rows with predict_one, with
-one more term for the call itself. `profile` lists the fitted constants in the form used by the data module.
+The processor time of forced plans for two-class models is measured in calls with as many rows as the cost model
+assumes. The cost model is linear in its constants, which are fitted by non-negative least squares on the relative
+errors. The measured times are shown next to those that the first profile predicts. The same plans are timed on single
+rows with predict_one, which adds a term for the call itself. `profile` lists the fitted constants in the form used by
+the data module.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NOTHING = replace(Profile.all()[0].blocks, row=0.0, loaded=0.0, direction=0.0, 
 
 
 def measure(run: Run, case: Chosen) -> Rows:
-    """Measure time, terms and current prediction, in multiply-adds, for every plan of one model."""
+    """Measure every plan of one model: its time, and its terms and currently predicted cost in multiply-adds."""
     problem = scaled(run.data, case.source, case.scaler, n_test=CALL_ROWS)
     source = problem.trained()
     X = np.tile(problem.X_test, (-(-CALL_ROWS // problem.X_test.shape[0]), 1))[:CALL_ROWS]

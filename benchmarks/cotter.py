@@ -2,10 +2,10 @@
 
 For each available data set from the paper (Adult, MNIST 8 vs. the rest, Covertype 1 vs. the rest; TIMIT is not free), a
 linear support vector machine is trained on Taylor features of several degrees and on several numbers of random Fourier
-features, both for the kernel exp(-||x - y||^2 / (2 sigma^2)). The kernel machine is the goal. Training uses only the
-nonzero mapped features of each row. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is a
-feature of lower degree times a value of the row; a Fourier feature is an inner product over the row's nonzeros and a
-cosine, which counts as one. The kernel's error is the root mean square over pairs of test rows.
+features, both for the kernel exp(-||x - y||^2 / (2 sigma^2)). The exact kernel machine is the reference. Training uses
+only the nonzero mapped features of each row. Multiply-adds are the cost of mapping and predicting a row: a Taylor
+feature is a feature of lower degree times a value of the row; a Fourier feature is an inner product over the row's
+nonzeros and a cosine, which counts as one. The kernel's error is the root mean square error over pairs of test rows.
 
 The paper's finding: Fourier features are better for the same number of features, Taylor features for the same cost of
 computing them. The paper was not available when this was written: the widths and C are from memory (Covertype's width
@@ -89,14 +89,14 @@ class Rows:
 
 
 def _feature_maps(rows: Rows, gamma: float, options: SimpleNamespace) -> Iterator[tuple[str, Any, float]]:
-    """Yield Taylor features of all degrees, then Fourier features, with multiply-adds, if they fit into memory."""
+    """Yield the maps that fit in memory, Taylor features first, then Fourier features, each with its multiply-adds."""
     lengths = np.diff(rows.X.indptr).tolist()
     for degree in options.degrees:
         n_non_zeros = sum(math.comb(n + degree, degree) for n in lengths)
         if 12 * n_non_zeros > options.max_bytes:
             click.echo(f"  degree {degree} left out: its features take {12 * n_non_zeros / 2**30:.1f} GB", err=True)
             continue
-        # One product per feature, and one with its weight.
+        # One multiplication computes a feature, and one multiplies it by its weight.
         yield f"Taylor, degree {degree}", TaylorFeatures(gamma, degree), 2.0 * n_non_zeros / len(lengths)
     for n in options.components:
         if 8 * n * len(lengths) > options.max_bytes:

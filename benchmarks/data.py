@@ -7,10 +7,10 @@
     python -m benchmarks.data --synthetic          # no network: random rows and models of the same shapes, in a minute
 
 Files go to data/ and models/ in the folder named by APPROXSVM_DATA (default: ../shared if it exists, else build/data).
-An interrupted download is resumed. Downloads are compared with the table in data_sets.json, by their bytes or, if
-LIBSVM's page may format numbers differently, by their numbers. The licences are stated by the sources; none of our
+An interrupted download is resumed. Downloads are compared with the hashes in data_sets.json: hashes of the bytes or,
+where LIBSVM's page may format numbers differently, of the numbers. The licences are stated by the sources; none of our
 packages includes the data. The hashes belong to the files with which the published figures were measured. The addresses
-were written down without a network to test them: please open an issue if one has moved.
+were written down without network access to test them: please open an issue if one has moved.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str 
 
 
 def _missing(known: Mapping[str, Entry], root: Path, chosen: Iterable[str]) -> list[str]:
-    """List the chosen files that are missing; a model's data come before the model."""
+    """List the chosen files that are missing, with each model's data before the model."""
     mnist = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
     needed = []
     for name in chosen:

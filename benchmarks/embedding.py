@@ -1,9 +1,9 @@
 """Compile time and size of a C++ program that contains a model, for each form of embedding.
 
 The program opens an artifact, predicts the labels of one row and prints them. It uses either the library, through the
-C++ wrapper of approxsvm.h, or the headers: with only the parts for a scaled two-class model, with these and blocks of
-rows, or with all parts. The figures are the compiler's CPU time and the size of the stripped program in bytes, for each
-installed compiler.
+C++ wrapper of approxsvm.h, or the headers: with only the parts for a scaled two-class model, with these parts and the
+one for blocks of rows, or with all parts. The figures are the compiler's CPU time and the size of the stripped program
+in bytes, for each installed compiler.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""One real example per kind of source, compared with the source: 4,000 rows, one row, bytes, and differing answers.
+"""One real example per kind of source, compared with it: times for 4,000 rows and one row, bytes, differing answers.
 
 Two of them are raw tables, with strings and missing values as published: UCI's Adult and covtype, from pandas data
 frames. These also use two other interfaces: `score` with a CSV file, and an exported C99 header compiled with gcc,
 which takes string codes. The text documents are docstring paragraphs from installed packages, classified by package.
 
-Each source is trained on a few thousand rows, because it is the slow part. Reference answers come from the source, on
-one thread; differing labels are counted, and the largest difference of values is given as a fraction of their range.
-OpenCV and onnxruntime compute in float32, so a differing label may be their error.
+Each source is trained on only a few thousand rows, because predicting with the source is slow. Reference answers come
+from the source, on one thread. Differing labels are counted, and the largest difference between values is given as a
+fraction of their range. OpenCV and onnxruntime compute in float32, so a differing label may be their error.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PACKAGES: Final = ("sklearn", "scipy", "pandas")
 class Example:
     """A source with its rows."""
 
-    source: Any  # fitted; or the program that gives the reference answers
+    source: Any  # a fitted estimator, or the program that gives the reference answers
     sample: Any  # rows to compile with
     rows: Any  # rows to predict on
     given: Any = None  # input of `compile`; None: the source
@@ -112,7 +112,7 @@ def adult(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
-    """Read UCI's table with one column for the area and one for the soil instead of 44 columns of zeros and ones."""
+    """Read UCI's table, with one column each for area and soil type instead of 44 columns of zeros and ones."""
     X, y, X_test, y_test = split_rows(run.data, SOURCES["covtype, 7 classes"])
     X, y = np.concatenate([X, X_test[:100_000]]), np.concatenate([y, y_test[:100_000]])
     table = pd.DataFrame(X[:, :10], columns=_MEASURES)
@@ -314,13 +314,13 @@ def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
 
 
 def _medians(turns: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median seconds of each; they take turns, and slow ones run fewer rounds."""
+    """Return the median seconds of each call; the calls take turns, and slow ones run fewer rounds."""
     rounds = min(max(int(_PER_METHOD_SECONDS / max(map(seconds, turns.values()))), 1), _ROUNDS)
     return medians({name: partial(seconds, run) for name, run in turns.items()}, rounds)
 
 
 def _differences(ours: Any, theirs: Any) -> tuple[int | None, float | None]:
-    """Count differing labels, or return the largest difference of values as a fraction of their range."""
+    """Count differing labels, or return the largest difference between values as a fraction of their range."""
     if np.asarray(theirs).dtype.kind == "f" and len(np.unique(theirs)) > 100:
         return None, float((np.abs(ours - theirs) / np.ptp(theirs, axis=0)).max())
     return int((np.asarray(ours) != np.asarray(theirs)).sum()), None

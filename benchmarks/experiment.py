@@ -80,7 +80,7 @@ class Experiment:
 
     name: str  # name of the record
     help: str | None  # text of ``--help`` above the options: the module's docstring
-    measure: Callable[[Run, Any], Rows]  # takes a `Run` and a case; yields table names, each with a row
+    measure: Callable[[Run, Any], Rows]  # takes a `Run` and a case; yields pairs of a table's name and a row
     # Cases by name, or a function of the options that returns them
     cases: Mapping[str, Any] | Callable[[SimpleNamespace], Mapping[str, Any]]
     options: Sequence[click.Option] = ()  # in addition to ``--only`` and ``--results``
@@ -151,7 +151,7 @@ def positive(name: str, default: float | None, help: str = "") -> click.Option:
 def demand_labels(
     name: str, labels: npt.NDArray[Any], expected: npt.NDArray[Any], clear: npt.NDArray[np.bool_] | bool = True
 ) -> None:
-    """Require these labels, except where `clear` is False because the source's rounding decides.
+    """Require these labels, except where `clear` is False because the label depends on the source's rounding.
 
     Raises WrongAnswerError if a label differs.
     """

@@ -1,11 +1,11 @@
 """Growth of the cost per row with support vectors, features and gamma; and the fraction of rows certified by centers.
 
-Models are SVCs trained on generated rows: mixtures of six factors with noise, in two classes with a curved boundary and
-with a tenth of the labels flipped, so that most rows become support vectors. Each is measured as in
-`benchmarks.ordinary`, with KARL, but planned with effort "low", because the largest ones would take many minutes to
-compile. Centers are measured in degree-2 plans for two real models, compiled with forced numbers of centers. The
-fraction of the FMA peak counts only the necessary multiply-adds: d (d + 1) / 2 for a quadratic form, and d per support
-vector in the exact engine, whose exponentials are not counted.
+Models are SVCs trained on generated rows, which are mixtures of six factors with noise. Two classes have a curved
+boundary, and a tenth of the labels are flipped, so that most rows become support vectors. Each model is measured as in
+`benchmarks.ordinary`, with KARL, but planned with effort "low", because the largest models would otherwise take many
+minutes to compile. Centers are measured in degree-2 plans for two real models, compiled with forced numbers of centers.
+The fraction of the FMA peak counts only the necessary multiply-adds: d (d + 1) / 2 for a quadratic form, and d per
+support vector in the exact engine, whose exponentials are not counted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Generated:
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
-    """Return each table's models, from small to large, then centers and peak fractions; names begin by table."""
+    """Return the models by name, from small to large in each table, then centers and peak fractions."""
     n_rows = 500 if options.quick else _TRAIN_ROWS
     sizes, dimensions = _SIZES[: 2 if options.quick else None], _DIMENSIONS[: 3 if options.quick else None]
     models = [Generated("support vectors", size, C=0.1) for size in sizes]

@@ -3,8 +3,8 @@
 // The support vectors of each sign form a tree. For a node with weights w, points p and W = sum w, the mean argument of
 // exp(-x) is x = gamma (|q - mu|^2 + var), and the node's box or ball bounds all arguments between x1 and x2. Then
 //     W exp(-x)  <=  sum w exp(-gamma |q - p|^2)  <=  W times the chord of exp(-.) over [x1, x2] at x,
-// as exp(-.) is convex. The node whose bounds are furthest apart is replaced by its children, or summed if it is a
-// leaf, until the sign of the decision value is known.
+// as exp(-.) is convex. Until the sign of the decision value is known, the node whose bounds are farthest apart is
+// replaced by its children, or, if it is a leaf, summed.
 //
 // Leaves are scanned with fast kernels: blocks of 64 support vectors, feature by feature, with float32 multiply-adds
 // for the row's nonzeros only, and exponentials one vector at a time. Bounds and sums are float64. As in the paper,
@@ -26,8 +26,8 @@ typedef float Vector __attribute__((vector_size(64)));
 typedef std::int32_t Bits __attribute__((vector_size(64)));
 constexpr size_t n_lanes = 16, block_rows = 64, n_vectors = block_rows / n_lanes;
 
-// exp(x) for -87 <= x <= 0: a power of two from its bits, and a polynomial on [-ln 2 / 2, ln 2 / 2], accurate to 2
-// units in the last place. Smaller arguments are clamped to -87.
+// exp(x) for -87 <= x <= 0, accurate to 2 units in the last place: the product of a power of two, made from its bits,
+// and a polynomial on [-ln 2 / 2, ln 2 / 2]. Smaller arguments are clamped to -87.
 inline Vector exponential(Vector x) {
     x = x < -87.0F ? Vector{} - 87.0F : x;
     const Vector magic = Vector{} + 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer

@@ -1,4 +1,4 @@
-"""KARL, compiled from karl.cpp: for each model, several trees and leaf sizes are tried, and the fastest one is used."""
+"""KARL, compiled from karl.cpp: several trees and leaf sizes are tried for each model, and the fastest is used."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class KarlTree:
             _library().karl_free(self._handle)
 
     def positive(self, rows: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.bool_], float]:
-        """Return whether each decision value is positive, and the fraction of support vectors that were summed."""
+        """Return a boolean array, True where the decision value is positive, and the fraction of terms summed."""
         positive = np.empty(len(rows), np.bool_)
         n, d = ctypes.c_size_t(len(rows)), ctypes.c_size_t(self._n_features)
         n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(positive))

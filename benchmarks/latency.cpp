@@ -1,8 +1,8 @@
 // Latency of small calls from C++ and C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...]. ROWS contains float32
-// values, row-major; every call gets the next rows. Without sizes, the program prints the median and the 99th
-// percentile over the rows, in nanoseconds per single-row call, for class Model, the C library and its C++ wrapper;
-// each row's time is its median over the rounds. With sizes, it prints class Model's microseconds per row in calls of
-// SIZE rows, as medians over the rounds.
+// values, row-major; every call gets the next rows. Without sizes, every call gets one row. For class Model, the C
+// library and its C++ wrapper, the program then prints the median and the 99th percentile over the rows, in nanoseconds
+// per call; each row's time is its median over the rounds. With sizes, it prints class Model's microseconds per row in
+// calls of SIZE rows, as medians over the rounds.
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
 #include <approxsvm_runtime.hpp>

@@ -1,15 +1,18 @@
 """Latency of single rows and small calls on one thread.
 
-The models are LIBSVM models for a9a (gamma 0.01) and MNIST (digit 1 vs. the rest), SVCs for ijcnn1, covtype, usps (one
-digit, and all ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC for
-australian. They are compiled as approximate with one center and degree 2, as certified with the default plan, and as
-certified with the plan for calls of one row. Calls have one row each, a different float32 test row every time; figures
-are the median and the 99th percentile over the rows, each row's time being the median over the rounds. C++ is class
-Model, compiled for this machine and, if it has AVX-512, also for AVX2; C is the library of approxsvm.h with the same
-target; the C++ wrapper is approxsvm_runtime.hpp; Python is `predict_one` and `predict` of `Predictor`. The peers, with
-one row per call, are LIBSVM's svm_predict, onnxruntime's SVMClassifier (a Python call to it takes about 5 us), and
-KARL. The fraction of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, for approximate models
-with only one. A second table lists the C++ time per row, in microseconds, for calls of 1 to 4,096 rows with the default
+The models are LIBSVM models (a9a with gamma 0.01; MNIST, digit 1 vs. the rest), SVCs on standardized data (ijcnn1,
+covtype, usps with one digit and with all ten, letter, pendigits), and a StandardScaler and SVC pipeline (australian).
+They are compiled in three ways: in "approximate" mode with one center and degree 2; in "certified" mode with the
+default plan; and in "certified" mode with the plan for calls of one row.
+
+Each call gets one row, a different float32 test row every time. Each row's time is the median over the rounds; figures
+are the median and the 99th percentile over the rows. C++ is class Model, compiled for this machine and, if it has
+AVX-512, also for AVX2. C is the library declared in approxsvm.h with the same target, and the C++ wrapper is
+approxsvm_runtime.hpp. Python is `predict_one` and `predict` of `Predictor`. The baselines, each called with one row at
+a time, are LIBSVM's svm_predict, onnxruntime's SVMClassifier (about 5 us per call from Python) and KARL.
+
+The fraction of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, for approximate models that
+have only one. A second table lists the C++ time per row, in microseconds, for calls of 1 to 4,096 rows with the default
 plan.
 """
 

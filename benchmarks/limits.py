@@ -1,18 +1,19 @@
-"""Fraction of the machine's peak reached by planned models, which shows how much could still be gained.
+"""Fraction of the machine's peak performance reached by planned models, which limits what could still be gained.
 
 For each model in `benchmarks.ordinary --published`: the certified plan's time per row, in batches on one thread, and
-the fraction of it taken by the plan's unavoidable multiply-adds, exponentials and bytes, each at the peak measured
-between the rounds (peak.cpp). The share of the limit is their combined minimum time: multiply-adds and exponentials
-share execution units, and bytes are read meanwhile. The rest of the time goes to bounds, finding a center, grouping
-rows, Python and waiting.
+the fraction of this time that the plan's unavoidable multiply-adds, exponentials and bytes would take at the peak
+rates, which are measured between the rounds (peak.cpp). The share of the limit is their combined minimum time:
+multiply-adds and exponentials share execution units, and bytes are read meanwhile. The rest of the time goes to bounds,
+finding a center, grouping rows, Python and waiting.
 
-Only work that certainly took place is counted, by the stages that answered the rows. For one row, this is: the
-coefficients of its expansion up to degree 2, and up to degree 3 if a direction or a higher degree decided it; its
-products with two sqrt(n_centers) points; in the exact engine, one product per feature of a support vector (or per
-nonzero, if there are few) and an exponential; sums or the expansion in the first few coordinates, and further sums for
-undecided rows; for several classes, the pairs of one winner. Bytes are the row, from the L3 cache, and coefficients and
-support vectors from the L2 cache, once per 48 rows. Support vectors on a grid of few values are read once per row, in
-their stored form, and have no exponentials.
+Only work that certainly took place is counted, according to the stages that answered the rows. For one row, this
+includes the coefficients of its expansion up to degree 2, and up to degree 3 if a direction or a higher degree decided
+the row; its products with 2 sqrt(n_centers) points; sums, or the expansion, in the first few coordinates, and further
+sums for undecided rows. In the exact engine, it includes an exponential per support vector and one product per feature
+of the support vector (or per nonzero, if there are few); with more than two classes, only the pairs of one winner
+count. The bytes are those of the row, read from the L3 cache, and those of coefficients and support vectors, read from
+the L2 cache once per 48 rows. Support vectors on a grid of few values are read once per row, in their stored form, and
+have no exponentials.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ROWS_TOGETHER = 48
 # Parts of `few_values_work`: estimated costs of a plane of 32 bits, a byte of codes, a function, and the remaining work
 # for a support vector (bits_work in simd/bits.hpp, and few_values/layout.hpp).
 _PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
-_ENTRY_COST = 64.0  # as in planning/costs/cost.py: one nonzero, by columns
+_ENTRY_COST = 64.0  # as in planning/costs/cost.py: cost of one nonzero in the layout by columns
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 
 
 def work_of(fast: Any, model: KernelModel, X: Any) -> Work:
-    """Return the average work per row, by the stages that answer such rows."""
+    """Return the average work per row, according to the stages that answer such rows."""
     share, artifact = shares_of_stages(fast, X), fast.artifact
     left = share["float32"] + share["float64"] + share["definition"]
     engine = _of_engine(fast, model, X) * (left + share["float64"] + share["definition"])

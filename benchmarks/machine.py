@@ -22,7 +22,7 @@ _PACKAGES = (
     "approxsvm, numpy, scipy, scikit-learn, scikit-learn-intelex, libsvm-official, onnxruntime, skl2onnx, thundersvm, "
     "threadpoolctl"
 )
-# Files written by a run of the suite; changing them does not affect the measurements.
+# Files written by a run of the suite; changes to them do not affect the measurements.
 _WRITTEN = ("benchmarks/results", "docs", "README.md")
 
 

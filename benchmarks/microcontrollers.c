@@ -1,6 +1,6 @@
 // Answers rows with an exported header m.h. The whole program writes the label, values, bounds and instructions for
 // every row; with DECIDE, it contains only the function called for a label.
-// CODES is the type of rows given as codes; without it, rows are float.
+// If rows are codes, the macro CODES is their type; without it, rows are float.
 #include "m.h"
 #if defined(CODES)
 #define QUANTIZE(numbers, row) m_quantize(numbers, row)

@@ -1,11 +1,11 @@
 """Exported C headers on emulated microcontrollers: bytes, instructions per row, and agreement with a PC.
 
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
-picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models: three classes with 8 features (abalone: up to 8
-rings, 9 and 10, more), and a pipeline of a StandardScaler and an SVC on 30 features (breast cancer). Each is exported
-with float32, int16 and int8 coefficients for float32 rows, and with int16 and int8 coefficients for rows of the same
-type. The rows are taken from the data; if more are needed, copies with noise of a tenth of each feature's spread are
-added.
+picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models: a three-class SVC on 8 features (abalone, with
+at most 8, 9 or 10, and more than 10 rings), and a pipeline of StandardScaler and SVC on 30 features (breast cancer).
+Each is exported with float32, int16 and int8 coefficients for float32 rows, and with int16 and int8 coefficients for
+rows of the same type. The rows are taken from the data; if more are needed, copies are added, with noise of a tenth of
+each feature's standard deviation.
 
 Only instructions are counted: qemu does not model cycles, flash wait states, or the time of a division.
 tests/microcontrollers.py lists the processors and machines. Every answer must be bit-identical to the header's on this
@@ -113,7 +113,7 @@ def _answers(folder: Path, n_values: int) -> Any:
 
 
 def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """Return the bytes of code and constants in m_predict_if_certain, with the compiler-library code that it uses."""
+    """Return the bytes of code and constants in m_predict_if_certain, including the compiler-library code it uses."""
     alone = ("-DDECIDE", "-nostartfiles", "-nodefaultlibs", "-ffunction-sections", "-Wl,--gc-sections,-edecide")
     _in_folder(folder, *board.compile(*flags, *alone, "-o", "decide.elf", "main.c", "-lgcc"))
     lines = _in_folder(folder, f"{board.prefix}-size", "-A", "decide.elf").splitlines()
@@ -123,7 +123,7 @@ def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
 
 
 def _stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """Return the sum of all functions' stack frames, as if each called the next."""
+    """Return the sum of the sizes of all functions' stack frames, as if each function called the next."""
     _in_folder(folder, *board.compile(*flags, "-DDECIDE", "-fstack-usage", "-c", "-o", "decide.o", "main.c"))
     usage = (folder / "decide.su").read_text().splitlines()
     return sum(int(line.split("\t")[1]) for line in usage)

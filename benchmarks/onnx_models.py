@@ -1,13 +1,13 @@
-"""Compiled models as ONNX graphs: labels compared with our engine's, time with onnxruntime's SVMClassifier.
+"""Compiled models as ONNX graphs: labels are compared with our engine's, and times with onnxruntime's SVMClassifier.
 
 There are three models: a LIBSVM model for a9a (gamma 0.01), an SVC for the ten digits of pendigits, and a pipeline of a
 scaler, PCA and an SVC for australian. Each is compiled in "approximate" and "certified" mode, the latter with and
 without a fallback to the exact model inside the graph. Every contender predicts all test rows as float32; "differ"
 counts labels that differ from our engine's on the same artifact; "certain" is the fraction of rows whose labels the
 graph reports as proven. If a proven label differs from the exact model's, the run ends. Times are microseconds per row
-on one thread in one run; contenders take turns, except the slow one, which gets fewer rows and rounds. They are the
-graph in onnxruntime for labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by
-skl2onnx.
+on one thread in one run; contenders take turns, except the slow one, which gets fewer rows and rounds. The contenders
+are the graph in onnxruntime, for labels alone and with certificates; our engine; and onnxruntime's SVMClassifier, as
+written by skl2onnx (the slow one).
 """
 
 from __future__ import annotations

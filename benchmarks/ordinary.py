@@ -1,11 +1,13 @@
-"""Ordinary models: scikit-learn SVCs with default options after scaling, and LIBSVM's; sample rows = training rows.
+"""Ordinary models: LIBSVM models, and scikit-learn SVCs with default options after scaling.
 
-For each data set: the planner's choice, the fraction of rows decided before the exact engine, the compile time, and the
-time per row on one thread compared with scikit-learn, LIBSVM, our exact engine and, for two classes with dense rows,
-other implementations that give the same labels, and a single expansion of degree 2 with the fraction of its labels that
-differ. Every label of ours is compared with the exact model's, and a wrong one ends the run. Two-class problems are one
-class against the rest; `10 classes` and the like keep all classes. `--published` selects the models in README and
-docs/benchmarks.md.
+Models are compiled with their training rows as sample rows.
+
+For each data set, the table lists the planner's choice, the fraction of rows decided before the exact engine, and the
+compile time. The time per row on one thread is compared with scikit-learn, LIBSVM and our exact engine. For two classes
+with dense rows, it is also compared with other implementations that give the same labels, and with a single expansion
+of degree 2, for which the fraction of differing labels is listed. All our labels are compared with the exact model's,
+and a wrong one ends the run. Two-class problems are one class against the rest; `10 classes` and the like keep all
+classes. `--published` selects the models in README and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _CHECKED_ROWS = 20_000  # compared with a direct evaluation
 _TIMED_ROWS = 300_000  # over all rounds, of which there are at least five
 _SLOW_ROUNDS = 3
 
-# Models in README and docs/benchmarks.md: by table and C, each with source and scaler.
+# Models in README and docs/benchmarks.md: by table and C; each entry is a source and a scaler.
 _PUBLISHED = {
     ("two classes", 1.0): (
         ("covtype", "standard"),
@@ -120,7 +122,7 @@ def measured(
     with threadpool_limits(1):  # the LIBSVM build on PyPI uses OpenMP
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
-        is_fair = model.n_decisions == 1 and not issparse(X)  # rows suited to those peers
+        is_fair = model.n_decisions == 1 and not issparse(X)  # only such rows suit those peers
         peer_rows = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
     row = {

@@ -1,13 +1,13 @@
 """Linear, RBF, Fourier, Nystroem, Taylor and compiled models on generated rows: fit, predict, accuracy.
 
 Rows are generated with scikit-learn's `make_classification` (two classes, four clusters per class, half of the features
-informative, one label in a hundred wrong) and standardized; four fifths are for training. All machines have C = 1; the
-linear ones on feature maps are LinearSVC, and gamma is SVC's "scale". Prediction starts from raw rows, on one thread;
-models take turns, the median over the rounds counts, and slow models predict fewer rows. Models are compiled with the
-training rows as sample rows, and are certified if there is an exact engine; a model on Taylor features compiles to the
-expansion itself. Labels of a thousand test rows are compared with the source's: a wrong one ends the run, unless the
-source's decision value is within rounding error of 0. For a compiled model, "fit" is the time to train its source and
-compile it.
+informative, one label in a hundred wrong) and standardized; four fifths are for training. All support vector machines
+have C = 1. Those on feature maps are LinearSVCs, and gamma is SVC's "scale". Prediction starts from raw rows, on one
+thread. Models take turns, times are medians over the rounds, and slow models predict fewer rows. Models are compiled
+with the training rows as sample rows, in "certified" mode if there is an exact engine. A model on Taylor features
+compiles to the expansion itself. Labels of a thousand test rows are compared with the source's: a wrong label ends the
+run, unless the source's decision value is within rounding error of 0. For a compiled model, "fit" is the time to train
+its source and compile it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables for docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
 
-A table has a heading and a cell for each column; a cell formats a row of a record:
+A table has a heading and a cell for each column; a cell is a function that formats a figure from a row of a record:
 
     as_table(record.tables["calls"], {"model": of("model"), "C++": of("cpp_nanoseconds", three)})
 """
@@ -34,7 +34,7 @@ PEERS: Final = {
 
 
 def three(value: float) -> str:
-    """Format with three digits, without an exponent."""
+    """Format a number with three digits, without an exponent."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
@@ -92,7 +92,7 @@ def models_of(record: Record, table: str) -> list[Row]:
 
 
 def name_of(row: Row) -> str:
-    """Return model and scaler."""
+    """Return the names of a row's model and scaler."""
     return f"{row['model']}{_SCALERS[row['scaler']]}"
 
 
@@ -127,7 +127,7 @@ FASTER: Final = {
 
 
 def than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
-    """Return a column for each measured peer: how many times faster our rows are."""
+    """Return a column for each measured peer: how many times faster our predictions are."""
 
     def column(heading: str) -> Cell:
         return lambda x: of("microseconds", lambda own: three(own / x["microseconds"]))(

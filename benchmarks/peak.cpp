@@ -1,6 +1,6 @@
 // Prints the peak rates of one core, per second: float32 multiply-adds and exponentials (the library's exp), both on
-// registers; and bytes read from the L2 and L3 caches (256 KB and 8 MB repeatedly) with the widest loads. The fastest
-// of several short bursts counts, because other programs can only slow one down.
+// registers; and bytes read with the widest loads from the L2 and L3 caches (256 KB and 8 MB, read repeatedly). Each
+// rate is that of the fastest of several short bursts, because other programs can only slow a burst down.
 
 #include <chrono>
 #include <cstdio>
@@ -12,7 +12,7 @@ using namespace approxsvm;
 
 constexpr int n_bursts = 12;
 constexpr int n_sums = 12;                            // independent, to hide latency; they fit in the registers
-constexpr int n_arguments = 3;                        // for exp: more would not fit with its coefficients
+constexpr int n_arguments = 3;                        // for exp: with its coefficients, no more fit in registers
 constexpr std::size_t near = 1 << 16, far = 1 << 21;  // floats
 
 void keep(const f32v* sums, int n) {
@@ -24,7 +24,7 @@ void keep(const f32v* sums, int n) {
     }
 }
 
-// Rate per second of the operations in `burst(k)`.
+// Returns the rate of the operations in `burst(k)`, per second.
 template <class Burst>
 double per_second(double how_often, const Burst& burst) {
     double fastest = 1e9;

@@ -1,4 +1,4 @@
-"""Images in docs/images with figures of the suite, as charts, from the records alone."""
+"""The charts in docs/images that show figures of the suite, drawn from the records alone."""
 
 from __future__ import annotations
 

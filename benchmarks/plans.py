@@ -13,7 +13,7 @@ from approxsvm.errors import ApproxSVMError
 
 
 def plan_of(fast: Any) -> str:
-    """Describe a plan: the coordinates of a subspace; or centers, degree, and the number of varying features."""
+    """Describe a plan by the coordinates of its subspaces, or by centers, degree and number of varying features."""
     artifact = fast.artifact
     if artifact.subspace_coordinates:
         return f"in {', '.join(map(str, artifact.subspace_coordinates))} coordinates"

@@ -1,8 +1,8 @@
-"""Gain from each feature not covered by another experiment: the same model and rows, with and without that feature.
+"""Gain from each feature not covered by another experiment: the same model and rows are timed with and without it.
 
-A feature is a part of the compiler or the core (a kind in docs/prices.md). Without it, the model is compiled with the
-same plan, minus what the feature adds. With and without it, labels must be equal. Both take turns, in calls of all rows
-and row by row.
+A feature is a part of the compiler or the core (a kind in docs/prices.md). Without the feature, the model is compiled
+with the same plan, minus what the feature adds. The labels of both models must be equal. The models take turns, in
+calls with all rows and row by row.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kind:
     without: Callable[[], AbstractContextManager[Any]] = nullcontext  # active while the model is compiled
     plan: Callable[[Any], Plan | None] = lambda plan: plan  # changes a compiled model's plan
     C: float = 1.0
-    train_rows: int | None = None  # maximum, instead of the option's
+    train_rows: int | None = None  # maximum number of training rows, instead of the option
 
 
 def _no_dictionary() -> AbstractContextManager[Any]:

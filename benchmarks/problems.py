@@ -54,7 +54,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a problem: a LIBSVM file, with a test file or half of its rows held back."""
+    """Origin of a problem: a LIBSVM file; test rows are in a second file, or are half of its rows."""
 
     name: str
     train: str
@@ -66,7 +66,7 @@ class Source:
     is_regression: bool = False
     like: Mapping[str, Any] | None = field(
         default=None, hash=False
-    )  # properties of generated rows, instead of a file (synthetic.py)
+    )  # properties of the rows to generate if there is no file (synthetic.py)
 
     @property
     def is_scaled(self) -> bool:
@@ -199,7 +199,7 @@ def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels
 
 
 def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Rows, Labels]:
-    """Generate sparse rows in two classes: about 75 words each, three quarters by Zipf's law, weighted by tf-idf."""
+    """Generate sparse rows in two classes: about 75 words per row, three quarters by Zipf's law, weighted by tf-idf."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     usual = np.arange(1, n_words + 1) ** -0.8
@@ -228,7 +228,7 @@ def scaled(
     n_train: int | None = None,
     n_test: int | None = None,
 ) -> Problem:
-    """Scale rows for an SVC, evenly thinned out if limited; labels are -1 and 1 if one class is positive."""
+    """Scale rows, or some of them, evenly spaced, for an SVC; labels are -1 and 1 if one class is positive."""
     X, y, X_test, y_test = split_rows(folder, source)
     if n_train is not None:
         kept = spread(X.shape[0], n_train)

@@ -26,7 +26,7 @@ Tables = dict[str, list[dict[str, Any]]]
 def fit(tables: Tables) -> list[dict[str, Any]]:
     """Fit the constants of `plans` and `alone`; add `fitted` to their rows, and convert `today` to microseconds.
 
-    `factor` is the exponential of the root mean square log ratio of fitted to measured times.
+    `factor` is the exponential of the root mean square of log(fitted time / measured time).
     """
     found: list[dict[str, Any]] = []
     multiply_add = 0.0

@@ -41,7 +41,7 @@ PARTS: Final = {
     "examples": ("", "--rows 300 --train-rows 400"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
-# Experiments from the papers take long and hardly change, so they are only measured on request.
+# The papers' experiments take long, and their figures hardly change, so they are measured only on request.
 EXPERIMENTS: Final = {
     "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
     "rahimi_recht": ("", "--train-rows 300 --test-rows 300 --only CPU"),

@@ -3,12 +3,12 @@
 Three of the paper's five data sets are free and present: CPU (regression), Adult and Forest Cover. Ridge regression is
 trained on random Fourier features of a Gaussian kernel, and on random bins, whose kernel is Laplacian; labels are -1
 and 1. The exact machine is scikit-learn's SVC or SVR with the Gaussian kernel. Each method's width and penalty are
-chosen on a fifth of the training rows. A regression's error is the root mean square error in standard deviations of the
-target.
+chosen on a fifth of the training rows. A regressor's error is its root mean square error divided by the standard
+deviation of the target.
 
 Multiply-adds are the cost of predicting a row. A Fourier feature is an inner product over the row's nonzeros and a
-cosine, which counts as one. A grid divides and rounds every column, and looks up one weight. A support vector costs an
-inner product and an exponential. Times are relative to the exact machine in the same run.
+cosine, which counts as one. For a grid, every column is divided and rounded, and one weight is looked up. For a support
+vector, an inner product and an exponential are computed. Times are relative to the exact machine in the same run.
 
 The paper was not available when this was written: the numbers of features and grids are from memory. Rows are drawn at
 random; the paper used all of them.
@@ -37,7 +37,7 @@ from benchmarks.problems import ADULT, Problem, Source, scaled
 from benchmarks.timing import timed
 
 _PAIRED_ROWS = 500  # all pairs of these rows give the mean distance, the unit for the widths
-_WIDTHS = (0.5, 2.0, 8.0, 32.0)  # gamma times the mean distance
+_WIDTHS = (0.5, 2.0, 8.0, 32.0)  # values of gamma times the mean distance
 _ALPHAS = (0.01, 1.0)
 _CS = (1.0, 10.0)
 
@@ -46,8 +46,8 @@ class RandomBins(BaseEstimator, TransformerMixin):  # type: ignore[misc]
     """Indicators of a row's cells in random grids: their inner products estimate exp(-gamma ||x - y||_1).
 
     Two numbers at distance t share a cell of width w with probability max(0, 1 - t / w). If widths have the density
-    gamma^2 w exp(-gamma w), a gamma distribution of shape 2, the average probability is exp(-gamma t). Cells without a
-    training row have no feature.
+    gamma^2 w exp(-gamma w), a gamma distribution of shape 2, the average probability is exp(-gamma t). Cells that
+    contain no training row have no feature.
     """
 
     def __init__(self, gamma: float = 1.0, n_grids: int = 30, random_state: int = 0) -> None:
@@ -99,14 +99,14 @@ _DATA_SETS = (
 
 
 def _error(problem: Problem, values: npt.NDArray[Any], truth: npt.NDArray[Any]) -> float:
-    """Return the fraction of wrong signs or, for a regression, the RMS error in standard deviations of the target."""
+    """Return the fraction of wrong signs or, for a regressor, the RMS error over the target's standard deviation."""
     if problem.is_regression:
         return float(np.sqrt(np.mean((values - truth) ** 2)) / np.std(truth))
     return float(np.mean(np.where(values > 0, 1, -1) != truth))
 
 
 def _methods(problem: Problem, data: DataSet) -> Iterator[tuple[str, Any, str, str, tuple[float, ...]]]:
-    """Yield name, estimator, metric of its kernel, prefix of gamma, and the penalties to choose from."""
+    """Yield each method's name, estimator, kernel metric, prefix of gamma, and penalties to choose from."""
     machine = SVR if problem.is_regression else SVC
     yield "exact", make_pipeline(machine(cache_size=500)), "sqeuclidean", machine.__name__.lower(), _CS
     sampler = RBFSampler(n_components=data.n_features, random_state=0)

@@ -1,13 +1,13 @@
 """Regret of the planner: its plan's time relative to the best of a grid of forced plans.
 
-For each model: the plan chosen by the planner by default, the one that it chooses by measuring (measure=True), and the
-fastest plan of all, among them the exact engine alone and expansions of degree 2 to 6 about 1 to 1,024 centers, by
-processor time per row on one thread in calls of `--call-rows` rows. With `--call-rows 1`, plans are chosen for such
-calls. Regret is a plan's time divided by the least time: 1 is a perfect choice. Plans with the same centers and degree
-count as one.
+For each model, three plans are compared by processor time per row, on one thread, in calls of `--call-rows` rows: the
+planner's default choice, its choice by measuring (measure=True), and the fastest plan of all. The forced plans are the
+exact engine alone, and expansions of degree 2 to 6 about 1 to 1,024 centers. With `--call-rows 1`, plans are also
+chosen for calls of one row. Regret is a plan's time divided by the least time: 1 is a perfect choice. Plans with the
+same centers and degree count as one.
 
-Plans are chosen for the training rows. With `--sample test`, they are chosen for every second test row, and the others
-are timed: this is what users get who compile with rows that resemble those they predict on.
+Plans are chosen for the training rows. With `--sample test`, they are chosen for every second test row and timed on the
+other test rows. This is what users get if they compile with rows that resemble those on which they predict.
 
 APPROXSVM_TARGET chooses the instruction set. Forced plans are built in order of increasing cost, within `--seconds` of
 processor time per model; `left_out` counts those that would have taken longer. They are the same for all targets:
@@ -121,7 +121,7 @@ def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[lis
 
 
 def _times(plans: list[Any], call: Callable[[Any], object], n_rows: int, kept: set[str]) -> dict[str, float]:
-    """Return each plan's microseconds per row, in turns; far slower plans that are not kept run only twice."""
+    """Return each plan's microseconds per row, measured in turns; far slower plans run only twice, unless in `kept`."""
     runs = {plan_of(plan): partial(call, plan) for plan in plans}
     first = processor_microseconds(runs, n_rows, 2)
     hopeful = {name: run for name, run in runs.items() if first[name] < _HOPELESS * min(first.values()) or name in kept}

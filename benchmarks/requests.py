@@ -1,10 +1,11 @@
 """Requests and tables: rows with strings and gaps, as in services, compared with the source in the same run.
 
-Pipelines for generated rows have numbers with missing values, an imputer and a scaler, strings with a OneHotEncoder,
-and an SVC. "one row" lists the microseconds per single-row call by row type, over different rows; "tables" lists the
-microseconds per row in calls with many rows, by container. Codes are raw numeric rows in which strings are already
-encoded, so no conversion is left. The source gets data frames. All take turns, on one thread; the minimum processor
-time over the rounds counts, because other programs hardly change it. Labels are compared with the source's first.
+Pipelines for generated rows consist of an imputer and a scaler for numbers, an imputer and a OneHotEncoder for strings,
+and an SVC. Some numbers and strings are missing. "one row" lists the microseconds per single-row call for each type of
+row, with a different row every time. "tables" lists the microseconds per row in calls with many rows, for each type of
+table. Codes are raw numeric rows in which strings are already encoded, so that no conversion is left. The source gets
+data frames. All contenders take turns, on one thread. Times are minimum processor times over the rounds, because other
+programs hardly change these. Labels are compared with the source's first.
 
 "service" lists the wall time for a client of one uvicorn worker, if FastAPI is installed: one JSON object per request,
 over a persistent connection.
@@ -41,7 +42,7 @@ _SOURCE_ROWS: Final = 600  # rows of large tables for the source, whose time per
 
 
 class Shape(NamedTuple):
-    """Numbers of numeric columns, string columns and training rows; whether the encoder makes dense rows."""
+    """Numbers of numeric columns, string columns and training rows, and whether the encoder returns dense rows."""
 
     n_numbers: int
     n_texts: int
@@ -58,7 +59,7 @@ _SHAPES: Final = {
 
 
 def table(shape: Shape, n_rows: int, seed: int = 0) -> pd.DataFrame:
-    """Generate rows with gaps; the last column is the answer."""
+    """Generate rows with missing values; the last column is the label."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({f"number{k}": rng.normal(40, 12, n_rows).round(1) for k in range(shape.n_numbers)})
     for k, n_levels in enumerate(_N_LEVELS[: shape.n_texts]):
@@ -158,7 +159,7 @@ def theirs(row: dict) -> str:
 
 
 def _service(run: Run, source: Any, rows: Any) -> Rows:
-    """Time requests to one worker that serves both models, taking turns."""
+    """Time requests to one worker that serves both models, which take turns."""
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         return
     joblib.dump(source, run.scratch / "source.joblib")

@@ -1,11 +1,12 @@
-"""Rasters: pixels per second of `score_raster`, compared with a bare file copy and windowed scikit-learn; memory.
+"""Rasters: pixels per second and memory of `score_raster`, a bare file copy, and scikit-learn on windows.
 
-There are no spectra among the data sets. The scene has ten bands of uint16 in tiles of 512: the ten measurements of
-covtype, scaled to 0 to 10,000, arranged by elevation along a smooth field, so that neighbors are similar. The model is
-a pipeline of StandardScaler and SVC, trained on 3,000 rows in seven classes, compiled as certified; probabilities are
-from CalibratedClassifierCV. scikit-learn predicts the first rows of the scene, on one thread, as it always does. The
-copy reads all bands and writes one, with the same options. Each run is a separate process; its memory is the kernel's
-record of it (VmHWM), minus the memory before it began. Labels are compared with scikit-learn's.
+None of the data sets contains spectra. The scene therefore has ten bands of uint16 in tiles of 512: the ten
+measurements of covtype, scaled to 0 to 10,000, arranged by elevation along a smooth field, so that neighbors are
+similar. The model is a pipeline of StandardScaler and SVC, trained on 3,000 rows in seven classes, compiled as
+certified; probabilities are from CalibratedClassifierCV. scikit-learn predicts the first rows of the scene, on one
+thread, as it always does. The copy reads all bands and writes one, with the same options. Each run is a separate
+process; its memory is the peak recorded by the kernel (VmHWM), minus the memory used before the work began. Labels are
+compared with scikit-learn's.
 """
 
 from __future__ import annotations

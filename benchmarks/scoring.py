@@ -4,8 +4,8 @@ Rows are generated, similar to ijcnn1's: 22 float32 columns, ten of them one-hot
 compiled as certified. The experiment measures Parquet in and out, labels alone, compared with a plain loop over batches
 (read, predict on all threads, write, in sequence) and with pandas and scikit-learn on a sample; CSV and LIBSVM text;
 then Dask and Spark with one and two workers, compared with the same job without prediction. Each run is a separate
-process; its memory is the kernel's record of it (VmHWM), minus the memory before it began. All labels are compared with
-the output of `Predictor.predict`.
+process; its memory is the peak recorded by the kernel (VmHWM), minus the memory used before the work began. All labels
+are compared with the output of `Predictor.predict`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ print(json.dumps(result))
 
 
 def generated(first: int, n_rows: int) -> npt.NDArray[np.float32]:
-    """Generate rows by number: independent of the chunks, whose sizes are multiples of a block."""
+    """Generate rows by index: they do not depend on the chunks, whose sizes are multiples of a block."""
     parts = []
     for block in range(first // _PIECE, -(-(first + n_rows) // _PIECE)):
         rng = np.random.default_rng(block)
@@ -211,7 +211,7 @@ def check(path: Path, predictor: Any, n_rows: int) -> None:
 
 
 def row_of(what: str, n_rows: int, measured: dict[str, Any]) -> Row:
-    """Build the row for a run; the fraction of prediction refers to the total work, if its parts are known."""
+    """Build the row for a run, with the fraction of work spent on prediction if the times of all stages are known."""
     spent = [measured.get(part, 0.0) for part in ("reading", "predicting", "writing")]
     took = measured["seconds"]
     figures = {"what": what, "rows": n_rows, "seconds": took, "rows_per_second": n_rows / took}

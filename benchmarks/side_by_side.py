@@ -3,7 +3,7 @@
     python -m benchmarks.ordinary --published --results runs/zen4-1        # on each machine, as often as you like
     python -m benchmarks.side_by_side runs/* --part ordinary --table models --figure microseconds
 
-Rows with the same names are matched; each column is a machine: processor, instruction set, and whether it was emulated.
+Rows with the same names are matched. Each column is a machine: processor, instruction set, and whether it is emulated.
 A figure is the median over its runs, with minimum and maximum if there are several.
 """
 

@@ -1,7 +1,7 @@
 """Stand-ins for two unavailable data sets from Claesen et al. 2014: generated rows of the same shape only.
 
-SensIT Vehicle (combined) has 100 features and epsilon has 2,000, in rows of norm 1. The rows here have the same
-numbers, in two classes that overlap so much that many rows become support vectors. Their meaning is invented, so
+SensIT Vehicle (combined) has 100 features and epsilon has 2,000, in rows of norm 1. The rows here have the same numbers
+of features, and two classes that overlap so much that many rows become support vectors. Their contents are random, so
 accuracies and plans do not apply to the real data. The kernel width is at the paper's bound, 1 / (4 max ||x||^2), at
 which the expansion about the origin is still guaranteed to be close. Columns: the exact model's accuracy; the fraction
 of labels changed by an expansion of degree 2, about the origin (as in the paper) and about the mean of the support
@@ -49,7 +49,7 @@ _SHAPES = (
 
 
 def measure(run: Run, shape: Shape) -> Rows:
-    """Train, compile in four modes, compare every label, and time."""
+    """Train, compile in four ways, compare the planned model's labels with the exact ones, and measure run times."""
     n_train, n_test = min(shape.n_train, run.options.train_rows or shape.n_train), run.options.test_rows
     X, y = make_classification(
         n_train + n_test,

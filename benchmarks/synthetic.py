@@ -1,7 +1,7 @@
 """Stand-ins for the data sets: random rows with the shape, classes and number type of each set, and models on them.
 
-They let every benchmark and test run on any machine without a network. Times measured on them have the right order of
-magnitude; accuracies and certified fractions are meaningless, and records of such runs are marked.
+They let every benchmark and test run on any machine, with no network access. Times measured on them have the right
+order of magnitude; accuracies and certified fractions are meaningless, and records of such runs are marked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 _LATENT = 6  # number of directions in which the classes differ
 _CENTERS = 4  # per class
 _NOISE = 0.55
-_WEIGHT = 0.01  # weight of a support vector, in units of C: decision values are then about 1, as in trained models
+_WEIGHT = 0.01  # weight of a support vector, in units of C, for which decision values are about 1, as in trained models
 _SIDE_SHARE = 1 / 7  # fraction of an image that is empty on each side
 
 
@@ -66,7 +66,7 @@ def _text(X: Any, y: Array) -> bytes:
 
 
 def _adult(n_rows: int) -> bytes:
-    """Generate numbers and strings like UCI's table, some missing, with labels that depend on three columns."""
+    """Generate a table like UCI's, of numbers, strings and missing values; labels depend on three columns."""
     rng = np.random.default_rng(0)
     numbers = {0: (17, 90), 2: (12_285, 500_000), 4: (1, 17), 10: (0, 9_000), 11: (0, 2_000), 12: (1, 99)}
     columns = [
@@ -138,7 +138,7 @@ def _idx(name: str, n: int) -> bytes:
 
 
 def _model(entry: Entry) -> bytes:
-    """Generate as many random rows as the model has support vectors, with equal weights: two density estimates."""
+    """Generate a row per support vector, weighted equally in each class: the difference of two density estimates."""
     about, rng = entry.about, np.random.default_rng(zlib.crc32(entry.name.encode()))
     if about["data"] == "mnist1":
         pixels, digits = (_idx(f"train-{kind}", 60_000) for kind in ("images", "labels"))

@@ -1,4 +1,4 @@
-"""Time per row with AVX-512 and with AVX2, on one thread and on all, compared with peers on as many threads.
+"""Time per row with AVX-512 and AVX2, on one thread and on all, compared with peers on the same number of threads.
 
 `APPROXSVM_TARGET` restricts only our kernels; peers use every instruction that the machine has. scikit-learn's SVC
 predicts on one thread, however many there are.

@@ -1,6 +1,6 @@
 """Timing: rounds in which every contender runs once, and the median over the rounds.
 
-Taking turns spreads a disturbance over all contenders instead of charging it to one of them.
+Because contenders take turns, a disturbance is spread over all of them instead of affecting only one.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def medians(
 def microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """Return each contender's median microseconds per row, in turns; the second of two calls counts."""
+    """Return each contender's median microseconds per row, measured in turns; only the second of two calls counts."""
     return _per_row(medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds), n_rows)
 
 
 def processor_microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """Return each contender's minimum processor time per row, in turns; other programs hardly change it."""
+    """Return each contender's minimum processor time per row, in microseconds; other programs hardly change it."""
     turns = {name: partial(warm_seconds, run, process_time) for name, run in runs.items()}
     return _per_row(medians(turns, rounds, min), n_rows)
 

@@ -11,7 +11,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-sys.path.append(str(Path(__file__).parent.parent))  # docs are not part of the package
+sys.path.append(str(Path(__file__).parent.parent))  # the folder docs is not part of the package
 
 from docs import executed
 
@@ -36,7 +36,7 @@ default_role = "code"  # numpydoc writes names in single backquotes
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["pyspark", "dask", "duckdb"]  # the site is built without these packages
-autodoc_typehints = "none"  # docstrings give shapes, which types do not
+autodoc_typehints = "none"  # docstrings state shapes, which type annotations do not
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False  # otherwise, words in shapes, such as n_features, would become links
@@ -47,7 +47,7 @@ html_math_renderer = "mathml"
 
 def _mathml(node: nodes.math | nodes.math_block, **options: str) -> str:
     formula: str = convert(node.astext(), **options)
-    if ">\\" in formula:  # the converter copies commands that it does not know
+    if ">\\" in formula:  # the converter copies commands it does not know to its output
         raise ValueError(f"a command of this formula is not known to latex2mathml: {node.astext()}")
     return formula
 

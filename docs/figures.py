@@ -55,7 +55,7 @@ def shares_certified() -> Chart:
 
 
 def classified_scene(height: int = 90, width: int = 120) -> str:
-    """Draw the labels of a synthetic scene, and again with the pixels that expansions do not certify in dark."""
+    """Draw the labels of a synthetic scene twice, the second time with uncertified pixels in a dark colour."""
     from scipy.ndimage import gaussian_filter
     from sklearn.svm import SVC
 

@@ -1,9 +1,9 @@
-"""Write docs/prices.md, the lines, tests and measured gain of each kind: ``python -m docs.prices``.
+"""Write docs/prices.md, which lists the lines, tests and measured gain of each kind: ``python -m docs.prices``.
 
 A line in prices.txt contains a name, files, a test pattern and a gain. A file name is relative to the core's headers,
 the package or the root; ``file#pattern`` counts the functions and classes in it that begin with the pattern. A gain is
-a ratio of two figures, ``record.table.column[key=value; ...] / column``, from one row or two. If there are no figures,
-the line gives the reason.
+a ratio of two figures, ``record.table.column[key=value; ...] / column``, from one row or two. A line without figures
+gives the reason instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _paths(name: str) -> list[Path]:
 
 @cache
 def _blocks(path: Path) -> list[str]:
-    """Split a file at lines that are not indented, except for those that close a block."""
+    """Split a file at each unindented line, except for lines that close a block."""
     return re.split(r"\n(?=[^\s})\]])", path.read_text(encoding="utf-8"))
 
 

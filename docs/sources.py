@@ -152,7 +152,7 @@ def _tried(work: Callable[..., Any], *arguments: Any, **options: Any) -> str:
 
 
 def _best(found: list[str]) -> str:
-    return "yes" if "yes" in found else found[min(1, len(found) - 1)]  # what is exported is mostly "approximate"
+    return "yes" if "yes" in found else found[min(1, len(found) - 1)]  # most exported models are "approximate"
 
 
 def _onnx(compiled: Any) -> None:

@@ -1,4 +1,4 @@
-"""Peers that predict in memory: one file per contender; frame.py explains how to add one."""
+"""Peers that predict in memory, one file each; frame.py explains how to add a peer."""
 
 from __future__ import annotations
 

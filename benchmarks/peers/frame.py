@@ -1,4 +1,4 @@
-"""Definition of a peer: one file that prepares a call on rows in memory and names its package.
+"""Definition of a peer: a file that prepares a call on rows in memory and names the peer's package.
 
 To add your system, write a ten-line file benchmarks/peers/NAME.py and run `python -m benchmarks.ordinary --peer NAME`:
 
@@ -38,7 +38,7 @@ class LeftOutError(ImportError):
 
 
 class Sample:
-    """Some test rows in all formats needed by contenders, built once so that they share the processor's cache."""
+    """Some test rows in all formats that contenders need, each built once so that all contenders share it in cache."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class Peer:
     name: str  # display name
     # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on its threads, and is timed
     prepare: Callable[[Trained, Sample], Predict]
-    is_slow: bool = False  # true if it gets few rows
-    is_rounded: bool = True  # true if it gets float32 rows, so that the rounded rows define the exact labels
-    package: str = "approxsvm"  # name on PyPI, from which its version is read
+    is_slow: bool = False  # true if the peer gets few rows
+    is_rounded: bool = True  # true if the peer gets float32 rows, so that the rounded rows define the exact labels
+    package: str = "approxsvm"  # name of the package on PyPI, from which its version is read
 
     @property
     def version(self) -> str:

@@ -9,7 +9,7 @@ from benchmarks.peers.scikit_learn import as_svc
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Convert with Hummingbird; the tensors in one call hold all differences of rows and support vectors."""
+    """Convert with Hummingbird; the tensors in one call hold all differences between rows and support vectors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch

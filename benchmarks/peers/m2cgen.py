@@ -17,7 +17,7 @@ _MOST_NUMBERS = 30_000  # elements of all support vectors; larger sources compil
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Compile with the machine's C compiler; predict row by row, because m2cgen has no batch call."""
+    """Compile with this machine's C compiler, and predict row by row, because m2cgen has no batch call."""
     import m2cgen
 
     model, compiler = trained.model, shutil.which("cc")

@@ -13,7 +13,7 @@ _BLAS_ROWS = 256  # as fast as any size from 16 to 1024
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Compute all kernel values with float32 BLAS, as careful users do: blocks of rows times all support vectors."""
+    """Compute all kernel values with float32 BLAS, as a careful user would: row blocks times all support vectors."""
     model, gamma = trained.model, np.float32(trained.model.gamma)
     support_vectors = model.dense_support_vectors(0, model.n_sv)
     twice = np.ascontiguousarray(2.0 * gamma * support_vectors.T, dtype=np.float32)

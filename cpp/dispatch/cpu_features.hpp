@@ -1,4 +1,4 @@
-// Reports the instruction sets that the CPU has and the operating system enables (it must save the wide registers).
+// Reports the instruction sets that the CPU supports and the operating system enables (by saving the wide registers).
 // This code reads cpuid itself, because zig's tables for __builtin_cpu_supports are empty and some Windows compilers
 // lack them.
 #pragma once

@@ -1,4 +1,4 @@
-// Sums over elementwise powers of a block of a Gram matrix, from which the compiler computes norms
+// Sums over elementwise powers of a Gram matrix block. The compiler computes norms from these sums
 // (approxsvm/expansion/gram.py).
 #pragma once
 
@@ -21,7 +21,7 @@ struct GramPowers {
 inline namespace APPROXSVM_TARGET {
 
 // Processes one row at a time, so that the powers stay in the L1 cache. Every target adds and rounds in the same order:
-// each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the row sums are added.
+// each row is summed in eight lanes, with a summation depth of at most n_columns / 8 + 3; then the row sums are added.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

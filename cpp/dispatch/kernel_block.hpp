@@ -18,8 +18,8 @@ struct KernelBlock {
     const double *left, *right;            // |x|^2 / 2 for the rows and for the columns
     const double *left_coef, *right_coef;  // coefficients a_i for the rows and a_j for the columns
     std::size_t n_roots;                   // number of squarings from the first root to K
-    // Outputs K_ij^theta - e_i e_j (1 + theta x_i.x_j) for theta = 1/2, 1/4, ..., of shape (n_roots,), each with the
-    // shape of gram; or null. For rows and columns, e_i = exp(-theta |x_i|^2 / 2).
+    // Outputs for theta = 1/2, 1/4, ...: n_roots arrays of the same shape as gram, each of which may be null, with the
+    // elements K_ij^theta - e_i e_j (1 + theta x_i.x_j), where e_i = exp(-theta |x_i|^2 / 2).
     float* const* remainders;
     const double *const *left_fades, *const *right_fades;
     double* row_sums;     // output: sum_j K_ij a_j, of shape (n_rows,)

@@ -61,8 +61,8 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
-    // Memory is allocated before threads are started: an exception on another thread, or while one is running, would
-    // end the program.
+    // Memory is allocated before threads are started: an exception thrown on another thread, or while another thread is
+    // running, would end the program.
     const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
     for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
@@ -106,7 +106,8 @@ double expansion_work(const ModelView& model, const DenseRows<Real>&) {
     return dense_work(model);
 }
 
-// Returns the work for an average sparse row, in multiply-adds for dense rows.
+// Returns the work for a sparse row with the average number of nonzeros, as an equivalent number of dense
+// multiply-adds.
 template <class Real, class Index>
 double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
     if (model.n_centers > 1) return dense_work(model);
@@ -135,7 +136,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
     const ModelView& model = predictor.model();
-    if (n_threads == 1 && rows.n_rows > 0) {  // for a single row, preparing threads would take a quarter of the time
+    if (n_threads == 1 && rows.n_rows > 0) {  // for a single row, preparing threads would take a quarter of its time
         const KeptWorkspace kept(predictor);
         if (kept)
             return function(predictor.prepared(), rows, request, part_of(model, out, 0, rows.n_rows), counts.data(),

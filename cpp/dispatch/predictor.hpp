@@ -1,5 +1,5 @@
-// A model that is ready to predict on this machine: validated, prepared for the target, and with a workspace per
-// thread.
+// A model that is ready to predict on this machine: it is validated and prepared for the target, and each thread has a
+// workspace.
 #pragma once
 
 #include <array>
@@ -58,8 +58,8 @@ class Predictor {
     Workspace make_workspace() const;
 
     // Computes the non-null outputs of `out` for raw rows, using the stages that the model's mode allows and its
-    // guarantee requires. If request.n_rows_in_call exceeds the number of rows, they are computed as part of a larger
-    // call. The results do not depend on n_threads.
+    // guarantee requires. If request.n_rows_in_call exceeds the number of rows, the rows are computed as part of a
+    // larger call. The results do not depend on n_threads.
     template <class Rows>
     Status evaluate(const Rows& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
@@ -68,7 +68,7 @@ class Predictor {
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
     // Predicts one row without allocating memory or starting threads. Returns the index of the row's label, or a
-    // regression's value. `workspace` comes from make_workspace(); for `source_unit`, see Request.
+    // regressor's value. `workspace` comes from make_workspace(); for `source_unit`, see Request.
     template <class Real>
     Status decide_one(const Real* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr, double source_unit = 0.0) const;

@@ -54,7 +54,7 @@ const std::vector<const TargetTable*>& runnable_targets();
 // unknown or this machine cannot run the target: a forced target never falls back.
 const TargetTable& selected_target();
 
-// Returns the target with this name. Throws like the function above, with `asked_by` in the message.
+// Returns the target with this name. Throws in the same cases as selected_target(), with `asked_by` in the message.
 const TargetTable& target_named(const std::string& name, const std::string& asked_by);
 
 }  // namespace approxsvm::dispatch

@@ -1,4 +1,4 @@
-// An artifact as a Python object. The native reader has validated every byte.
+// An artifact as a Python object, every byte of which the native reader has validated.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Returns the code of a number's type in Python's struct module.
+// Returns the character that stands for a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -25,8 +25,9 @@ constexpr const char* code_of() {
 }
 
 // Returns artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name,
-// code, count), layouts as lists of (name, code), and the domain conditions of steps by kind. In a layout, an empty
-// name means padding with zero bytes to a multiple of the code. Records in layouts consist of float64 values.
+// code, count), layouts as lists of (name, code), and the domain conditions of steps by kind. A layout entry with an
+// empty name means padding with zero bytes; its code is then the number of bytes, and the padding extends to a multiple
+// of it. Records in layouts consist of float64 values.
 py::dict schema() {
     py::dict limits, sections, enumerations, records, layouts, domains;
     py::dict enumeration;

@@ -61,8 +61,8 @@ Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
     return factors;
 }
 
-// Returns the reach and the moments, of shape (n_functions, q + 1), of terms with these norms, of shape (n,), and
-// absolute values of their coefficients, of shape (n_functions, n).
+// Returns the reach, and the moments as an array of shape (n_functions, q + 1), of n terms. `norms` has the shape (n,);
+// `moduli`, the absolute values of the coefficients, has the shape (n_functions, n).
 py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;

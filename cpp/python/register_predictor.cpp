@@ -35,8 +35,8 @@ class PyPredictor {
             raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
     }
 
-    // Number of rows answered by each stage since the predictor was created, and the number of these rows for which
-    // evaluation began with float64.
+    // Numbers of rows answered by each stage since the predictor was created, and the number of those rows whose
+    // evaluation began with the float64 engine.
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
@@ -45,8 +45,8 @@ class PyPredictor {
     std::string target() const { return predictor_->kernels().name; }
 
     // Returns the outputs in `want`, a sum of bits of Want, as an array or as a tuple of arrays in bit order. The
-    // argument `values` names an enumerator of Values. With `as_part`, results are computed as if the rows were part of
-    // a large batch.
+    // argument `values` names an enumerator of Values. If `as_part` is true, results are computed as if the rows were
+    // part of a large batch.
     py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
@@ -78,8 +78,8 @@ class PyPredictor {
     }
 
     // Predicts one C-contiguous row; this is the documented fast path. The GIL is held, so only one call at a time uses
-    // the workspace. Returns the label's index, or a regression's value. Returns None if the row has another layout or
-    // dtype; Python code then converts it.
+    // the workspace. Returns the label's index, or a regressor's value. Returns None if the row has another layout or
+    // dtype; Python code then converts the row.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -126,8 +126,8 @@ class PyPredictor {
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
         const py::dtype type = array.dtype();
-        // NumPy writes the native byte order, which artifacts require to be little-endian, as '=', or as '<' after
-        // `newbyteorder`.
+        // NumPy denotes the native byte order by '=', or by '<' after `newbyteorder`; artifacts require it to be
+        // little-endian.
         if (type.byteorder() == '>') return Reals::neither;
         return type.num() == py::detail::npy_api::NPY_FLOAT_    ? Reals::float32
                : type.num() == py::detail::npy_api::NPY_DOUBLE_ ? Reals::float64

@@ -20,10 +20,10 @@ class RowReader {
     enum class Role { unused, number, looked_up, text };
 
     // Each column is a tuple: name; role; code for a missing value, or None if missing values are rejected; codes
-    // rejected by the source. In a numeric column, a code for None or NaN means that the source distinguishes this
-    // value from the missing value. With `by_column`, other names are ignored. With `has_names`, the names come from
-    // the source instead of being f0, f1, ... With `needs_real`, rows of only integers or bools are left to Python
-    // code, because of their dtype.
+    // rejected by the source. In a numeric column, a code for None or NaN means that the source distinguishes that
+    // value from its missing value. With `by_column`, other names are ignored. With `has_names`, the names come from
+    // the source instead of being f0, f1, ... With `needs_real`, rows that contain only integers or bools are left to
+    // Python code, because their dtype matters.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
               bool needs_real);
 

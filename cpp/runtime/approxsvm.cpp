@@ -140,7 +140,7 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
-// Returns the view for functions that only inspect a model; a null pointer is treated as an empty model.
+// Returns the view used by functions that only inspect a model; a null pointer is treated as an empty model.
 const ModelView& view_of(const approxsvm_model* model) {
     static constexpr ModelView nothing{};
     return model == nullptr ? nothing : model->opened.view();
@@ -158,7 +158,7 @@ std::size_t copied(std::string_view whole, char* text, std::size_t size) {
 
 // --- rows
 
-// Converts a status other than ok to a status code, and stores the faulty row in the error.
+// Converts an error status to an error code, and records the offending row in the error.
 template <class Rows>
 approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
                            const Fault& fault) {
@@ -189,7 +189,7 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
 
 // --- predictions
 
-// Copies the caller's request into an empty one. The caller's struct may be shorter than this version's.
+// Copies the caller's request into an empty request; the caller's struct may be shorter than this version's struct.
 bool read_request(const approxsvm_request* given, approxsvm_request& request) {
     // The struct's first version ends with certified_size.
     constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);
@@ -299,7 +299,8 @@ approxsvm_status read_record(const ModelView& model, const approxsvm_field* fiel
         if (!is_unread(row[j])) return wrong_field(error, k, name, "another field has this name");
         const ColumnTexts texts = texts_of(model, j);
         const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]);
-        // A column that the model ignores may hold strings; only such a column accepts infinity.
+        // Columns that the model ignores may hold strings. They are recognized by accepting infinity, which no other
+        // columns do.
         if (why != nullptr && !(fields[k].kind == APPROXSVM_TEXT && takes(model, j, HUGE_VAL)))
             return wrong_field(error, k, name, why);
     }

@@ -9,10 +9,10 @@
  *     if (approxsvm_predict_f32(model, rows, rows_size, labels, labels_size, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
- * Rows are in the source model's raw format, because a pipeline's artifact scales and projects them itself. An open
- * model never changes, so any number of threads may use it at once. No function throws, exits or prints. Buffers belong
- * to the caller. Each has a size in elements; if one is too small, the call fails before anything is written. After an
- * error the contents of the buffers are undefined. `error` may always be null.
+ * Rows are in the source model's raw format, because the artifact of a pipeline scales and projects them itself. An
+ * open model never changes, so any number of threads may use it at once. No function throws, exits or prints. Buffers
+ * belong to the caller. Each buffer has a size in elements; if one is too small, the call fails before anything is
+ * written. After an error the contents of the buffers are undefined. `error` may always be null.
  *
  * An open model takes a few dozen KB in addition to the artifact, and 12 bytes per element of the support vectors.
  * Calls on one thread do not allocate memory unless another thread is executing a call with the same model.
@@ -152,13 +152,14 @@ APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t p
  * source rejects unknown strings. A null pointer stands for a missing value. */
 APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text,
                                              size_t text_size);
-/* Write a code's string, as approxsvm_label_text writes labels, and return the number of codes in a column. Codes start
- * at 0; a numeric column has none. */
+/* The first function writes the string for a code, as approxsvm_label_text writes labels; the second returns the number
+ * of codes in a column. Codes start at 0; a numeric column has none. */
 APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
                                              size_t size);
 APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
 
-/* Writes a column's name as approxsvm_label_text writes labels. It is empty if the source was fitted without names. */
+/* Writes a column's name as approxsvm_label_text writes labels. The name is empty if the source was fitted without
+ * names. */
 APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
 
 /* A field of a record, such as a member of a JSON object. APPROXSVM_MISSING stands for the source's missing value. */
@@ -173,7 +174,7 @@ typedef struct approxsvm_field {
 } approxsvm_field;
 
 /* Converts a record to a raw row of n_features values for approxsvm_evaluate_f64 and approxsvm_predict_f64. Columns
- * without a field hold missing values; evaluation rejects them if the source does. The error APPROXSVM_WRONG_FIELD
+ * without a field hold missing values, which evaluation rejects if the source does. The error APPROXSVM_WRONG_FIELD
  * reports an unknown or repeated name, a string in a numeric column that the model uses, or a number in a string
  * column. */
 APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
@@ -192,9 +193,9 @@ enum {
 };
 
 /* The outputs to compute and their buffers; a null pointer skips an output. Begin with
- * `approxsvm_request request = APPROXSVM_REQUEST;`. A positive value favours the model's first label, or the first
- * label of a pair (0, 1), (0, 2), ...; |value - exact value| never exceeds the value's bound. Probabilities are in
- * label order. */
+ * `approxsvm_request request = APPROXSVM_REQUEST;`. A positive value favours the model's first label or, with one value
+ * per pair of labels (0, 1), (0, 2), ..., the first label of the pair; |value - exact value| never exceeds the value's
+ * bound. Probabilities are in label order. */
 typedef struct approxsvm_request {
     size_t struct_size; /* sizeof(approxsvm_request) */
     int32_t values_kind;
@@ -225,10 +226,10 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* mod
                                                       size_t rows_size, const approxsvm_request* request,
                                                       approxsvm_error* error);
 
-/* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], with ascending
- * columns that start at 0; row_starts has n_rows + 1 elements. Indices have 32 or 64 bits. A column index of n_features
- * or above is an error for a pipeline. For other models, such a column is treated as in LIBSVM: as a feature that
- * occurs in no support vector. */
+/* Sparse rows (CSR): for row_starts[i] <= k < row_starts[i + 1], row i has the value values[k] in column columns[k].
+ * Columns are numbered from 0 and ascend within a row; row_starts has n_rows + 1 elements. Column indices have 32 or 64
+ * bits. A column index of n_features or above is an error for a pipeline. For other models, such a column is treated as
+ * in LIBSVM: as a feature that occurs in no support vector. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
                                                           const int32_t* columns, size_t n_values,
                                                           const int32_t* row_starts, size_t n_rows,

@@ -12,7 +12,8 @@
  *
  * Rows are in the source model's raw format, before any scaling: arrays of numbers, or a Float32Array or Float64Array
  * with the rows concatenated. Model.rowOfRecord() converts named fields, including strings, to a row. Errors from the
- * library are thrown as ApproxsvmError with its message; a failed call changes nothing, and the model remains usable.
+ * library are thrown as ApproxsvmError, with the library's message; a failed call changes nothing, and the model
+ * remains usable.
  */
 
 const TASKS = ["classification", "regression", "one-class"];
@@ -114,13 +115,13 @@ export class Model {
     this.nFeatures = of("n_features");
     /** Number of labels per row: one per target. */
     this.nTargets = of("n_targets");
-    /** Number of decision values per row: one per pair of classes if there are several; 0 if probabilities are
+    /** Number of decision values per row: one per pair of classes if there are more than two; 0 if probabilities are
      * averaged. */
     this.nDecisions = of("n_decisions");
     /** Number of probabilities per row, in the order of `labels`; 0 if there are none. */
     this.nProbabilities = of("n_probabilities");
     /**
-     * All labels (numbers or strings) in the model's order; 1 and -1 for one-class models, none for regressions.
+     * All labels (numbers or strings) in the model's order; 1 and -1 for one-class models, none for regressors.
      * Integers from 2^53 on are BigInts; if an integer is beyond int64, all labels are strings of digits.
      */
     this.labels = Object.freeze(Array.from({ length: of("n_labels") }, (_, position) => this.#label(position)));
@@ -128,7 +129,7 @@ export class Model {
   }
 
   /**
-   * The nTargets labels of each row, or a regression's values.
+   * The nTargets labels of each row, or a regressor's values.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @returns {(number | string | bigint)[]}
    */
@@ -138,8 +139,8 @@ export class Model {
   }
 
   /**
-   * Decision values, nDecisions per row; a positive value favours the first of `labels`, or the first label of a pair
-   * (0, 1), (0, 2), ...
+   * Decision values, nDecisions per row; a positive value favours the first of `labels` or, with one value per pair of
+   * labels (0, 1), (0, 2), ..., the first label of the pair.
    * @returns {Float64Array}
    */
   decisionValues(rows) {
@@ -157,8 +158,8 @@ export class Model {
   /**
    * Computes several outputs at once.
    * @param {number[][] | Float32Array | Float64Array} rows
-   * @param {object} wanted fields that are true for the wanted outputs: labels; values and bounds, |value - exact
-   *   value| <= bound; probabilities and probabilityBounds; certified, which is 1 for rows whose label the first stage
+   * @param {object} wanted fields that are true for the wanted outputs: labels; values; bounds, where |value - exact
+   *   value| <= bound; probabilities; probabilityBounds; certified, which is 1 for rows whose label the first stage
    *   proves, regardless of the other outputs. `kind` selects the values: "promised", "settled" (cheap, within their
    *   bounds) or "exact".
    * @returns {object} an array for each wanted output, with the rows concatenated

@@ -46,7 +46,7 @@ struct Span {
     constexpr Span(Container&& container) : data(container.data()), size(container.size()) {}
 };
 
-// Sparse rows (CSR): row i has values[k] in column columns[k] for row_starts[i] <= k < row_starts[i + 1].
+// Sparse rows (CSR): for row_starts[i] <= k < row_starts[i + 1], row i has the value values[k] in column columns[k].
 template <class Real>
 struct SparseRows {
     Span<const Real> values;
@@ -99,7 +99,7 @@ class Model {
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // Returns the code that represents a string in rows, for string columns.
+    // Returns the code that represents a string in a string column of a row.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }

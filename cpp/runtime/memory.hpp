@@ -10,7 +10,8 @@ namespace approxsvm {
 
 class Memory {
   public:
-    // Keeps the contents, and allocates more than requested if growth is small. Returns false if the heap is exhausted.
+    // Keeps the contents, and allocates more memory than requested if the growth is small. Returns false if the heap is
+    // exhausted.
     bool resize(std::size_t n_bytes) {
         // No object is larger than PTRDIFF_MAX; near SIZE_MAX, some allocators wrap around.
         if (n_bytes > PTRDIFF_MAX) return false;

@@ -1,5 +1,5 @@
-// The model in approxsvm.h without exceptions and threads, as in WebAssembly. The kernels, for the target for which
-// this file is compiled, run on the caller's thread. Only one call at a time may use a model.
+// The model in approxsvm.h without exceptions and threads, as in WebAssembly. Its kernels are compiled for the same
+// target as this file and run on the caller's thread. Only one call at a time may use a model.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

@@ -38,7 +38,7 @@ class ColumnFinder {
     TextReader rest_;
 };
 
-// Returns true if a cell holds the special NaN that marks cells whose field has not been read.
+// Returns true if a cell holds the special NaN that marks columns whose field has not been read.
 inline bool is_unread(double number) {
     std::uint64_t bits;
     std::memcpy(&bits, &number, sizeof bits);
@@ -52,8 +52,8 @@ inline double unread_number() {
     return number;
 }
 
-// Reads a field for a string column with these strings, or for a numeric column; returns null if the field has the
-// right type, else the expected type.
+// Reads a field into `number`. If `has_texts`, its column is a string column with these strings; otherwise it is
+// numeric. Returns null if the field has the right type, else an error message.
 inline const char* read_field(const approxsvm_field& field, const ColumnTexts& texts, bool has_texts, double& number) {
     number = has_texts ? texts.null : std::numeric_limits<double>::quiet_NaN();
     switch (field.kind) {

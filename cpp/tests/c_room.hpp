@@ -5,7 +5,7 @@
 #include "exact_memory.hpp"
 
 /// Exactly sized memory for the outputs of the C interface, and a request for some of them. In `wanted`, each output
-/// has one bit, in member order; the same bits in `missing` make a buffer one element too small.
+/// has one bit, in member order. A bit that is also set in `missing` makes that output's buffer one element too small.
 struct CRoom {
     CRoom(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing = 0)
         : labels(less(n_rows * approxsvm_n_targets(model), missing & 1u)),

@@ -8,8 +8,8 @@
 
 // A test program consists of one or several source files that include this header and contain TEST(name) { ... }
 // blocks; main is in check.cpp. A failed check prints its location and values, and the test continues. The last line of
-// output is "N passed, M failed", which counts tests; the exit status is 1 if a test failed or none ran. Arguments, if
-// any, are substrings of names: only matching tests run.
+// output, "N passed, M failed", counts tests; the exit status is 1 if a test failed or none ran. Arguments, if any, are
+// substrings of test names: only matching tests run.
 
 namespace check {
 
@@ -38,7 +38,7 @@ void equal(const char* file, int line, const char* expression, const A& actual, 
     report(file, line, std::string(expression) + " is " + show(actual) + ", expected " + show(expected));
 }
 
-/// The message of the exception that a function throws, or "" if it throws none.
+/// Returns the message of the exception that a function throws, or "" if the function throws none.
 template <class Function>
 std::string thrown_by(Function function) {
     try {
@@ -63,7 +63,7 @@ inline double uniform(Random& random, double low, double high) {
     static void test_##name()
 
 #define CHECK(condition) ((condition) ? void() : check::report(__FILE__, __LINE__, "not true: " #condition))
-// Calls the expect() in scope if a condition fails. The arguments are evaluated only then, because strings are slow to
-// build.
+// Calls the expect() in scope if a condition fails. Its arguments are evaluated only in that case, because strings are
+// slow to build.
 #define EXPECT(holds, ...) ((holds) ? void() : expect(false, __VA_ARGS__))
 #define CHECK_EQ(actual, expected) check::equal(__FILE__, __LINE__, #actual, actual, expected)

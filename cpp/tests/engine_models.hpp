@@ -13,8 +13,8 @@
 
 #include "check.hpp"
 
-// Models for the exact engines (one function, and all one-vs-one functions), rows in every form, and the sums in long
-// double with the certificate's rounding bound.
+// Models for the exact engines (one function, and all one-vs-one functions), rows in every form, and reference sums in
+// long double with the certificate's rounding bound.
 
 namespace engine_models {
 
@@ -41,7 +41,7 @@ struct OneFunction : TermSums<GaussianTerm<R>, 2> {
     static ClassSizes sizes(const Counts& counts) { return {nullptr, total(counts), 1, 2}; }
 };
 
-/// For each class, the sums with LIBSVM's coefficient rows and the sum with weights.
+/// For each class, the sums with each of LIBSVM's coefficient rows, and the sum with weights.
 template <class R>
 struct AllPairs : TermSums<GaussianTerm<R>, 0> {
     static std::size_t n_functions(std::size_t n_classes) { return n_classes - 1; }
@@ -55,7 +55,7 @@ Engine sums_of(const KernelSums<Real>& sums, Real* products = nullptr) {
 
 // --- models
 
-/// Support vectors in unaligned memory of exactly the required size, filled with NaN.
+/// Support vectors in unaligned memory of exactly the required size, which is first filled with NaN.
 template <class Engine>
 struct EngineModel {
     using Real = typename Engine::Real;
@@ -90,7 +90,7 @@ struct EngineModel {
     const KernelVectors<Real>& kernels() const { return by_panels.vectors; }
 
   private:
-    /// Storage by columns also keeps some zeros as explicit values.
+    /// True if value k is stored in the layout by columns, which also stores some zeros explicitly.
     bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
     KernelSums<Real> laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
         const ClassSizes sizes = Engine::sizes(counts);
@@ -134,7 +134,7 @@ template <class Engine>
 EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size_t n_features,
                                  double coef_exponent = 0) {
     const std::size_t n_sv = total(counts), n_functions = Engine::n_functions(counts.size());
-    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // either few columns have many nonzeros, or all do
+    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // either nearly all coordinates are zero, or few are
     std::vector<double> vectors, coef;
     for (std::size_t i = 0; i < n_sv; ++i) {
         const auto own = random_vector<typename Engine::Real>(random, n_features, 1.0, share_of_zeros);
@@ -151,7 +151,7 @@ EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size
     return {counts, vectors, coef, n_features, uniform(random, 0.5, 2.0), random() % 64};
 }
 
-/// Rows with several norms and zeros, some of them equal to support vectors of the model.
+/// Rows of several norms, some of them with zeros, and some equal to support vectors of the model.
 template <class Model>
 Rows<typename Model::Real> random_rows(Random& random, const Model& model, std::size_t n_rows) {
     using Real = typename Model::Real;
@@ -177,8 +177,8 @@ std::vector<Real> blocks_of(const Rows<Real>& rows, std::size_t n_features, std:
     return blocks;
 }
 
-/// Class sizes around the widths of panels and tiles: all equal, all but one equal (each class in turn empty or with
-/// one vector), or mixed.
+/// Class sizes close to the widths of panels and tiles: all equal; all but one equal, where each class in turn is empty
+/// or has one vector; or mixed.
 inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
     constexpr std::uint32_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
     std::vector<Counts> all;
@@ -199,7 +199,8 @@ inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
 
 // --- the reference
 
-/// The sums for a row, and the values that bound their errors: moduli of the same products, the largest one, norms.
+/// The sums for a row, and the values that bound their errors: sums of the absolute values, the largest absolute
+/// coefficients, and norms.
 struct Reference {
     std::vector<long double> sums, moduli, largest, kernel;
     long double max_norm = 0, row_norm = 0;
@@ -235,7 +236,7 @@ Reference reference(const Model& model, const std::vector<Real>& row) {
     return result;
 }
 
-/// The bound in the form with norms, for one sum over a class's support vectors. `depth` is the summation depth of an
+/// The error bound in terms of norms, for one sum over a class's support vectors. `depth` is the summation depth of an
 /// inner product.
 template <class Model>
 long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t depth) {

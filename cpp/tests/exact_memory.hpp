@@ -28,7 +28,8 @@ struct Exact {
     std::unique_ptr<T[]> data;
 };
 
-/// Memory of exactly n_bytes, one byte after the start of a cache line, so aligning it leaves no spare bytes.
+/// Memory of exactly n_bytes that begins one byte after the start of a cache line, so that no spare bytes are left
+/// after it is aligned.
 class OddMemory {
   public:
     explicit OddMemory(std::size_t n_bytes, int fill = 0x5A) : bytes_(new (line) unsigned char[n_bytes + 1]) {

@@ -9,7 +9,8 @@
 namespace exercise {
 namespace {
 
-/// Support vectors are unpacked for the engines; a malicious file may declare more of them than a test can hold.
+/// Support vectors are unpacked for the engines; a malicious file may declare more support vectors than a test can
+/// hold.
 constexpr std::size_t most_prepared_bytes = std::size_t{1} << 25, most_numbers = std::size_t{1} << 18;
 
 RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbers, std::size_t n_rows, bool far) {
@@ -28,7 +29,8 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
         }
     }
     for (std::size_t i = 0; i < n_rows; ++i) {
-        // All columns, no column, and an unknown one; a row used as every row must have room for each.
+        // The rows have all columns, none, or also an unknown one; a row that is used as every row must have room for
+        // all columns.
         const std::size_t n = n_different == 1 && n_rows > 1 ? (i == 0 ? d : 0) : i % 5 == 3 ? 0 : d;
         for (std::size_t j = 0; j < n; ++j) rows.columns.push_back(static_cast<std::int64_t>(j));
         if (n > 0 && i % 7 == 5) rows.columns.back() += 3;
@@ -38,7 +40,8 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
     return rows;
 }
 
-/// Returns the broken rule if the outputs break one that holds for every artifact, whatever values it contains.
+/// Some rules hold for the outputs of every artifact, whatever values it contains. Returns the first rule that these
+/// outputs break, or "".
 std::string complaint_about_answers(const ModelView& model, const Room& room, Values kind,
                                     const std::uint64_t* counts) {
     const Evaluation& out = room.out;
@@ -84,7 +87,8 @@ bool hangs_on_rounding(Status status) {
 
 std::string complaint_about(const ModelView& model, const std::vector<unsigned char>& numbers, std::uint32_t choice) {
     const auto& targets = dispatch::runnable_targets();
-    std::vector<std::unique_ptr<Prepared>> prepared;  // one per target; the fastest again with another fill
+    // One per target, and a second one for the fastest target, in memory filled with another value.
+    std::vector<std::unique_ptr<Prepared>> prepared;
     for (const dispatch::TargetTable* kernels : targets) {
         if (kernels->prepared_bytes(model) > most_prepared_bytes) return "";
         prepared.push_back(std::make_unique<Prepared>(model, *kernels, 0));

@@ -50,7 +50,7 @@ struct RowForms {
 
 enum Wanted : unsigned { labels_alone, everything, values_alone, probabilities_alone };
 
-/// Memory for the requested outputs of some rows, without a spare byte.
+/// Memory for the requested outputs of some rows, with no spare bytes.
 struct Room {
     Room(const ModelView& model, std::size_t n_rows, unsigned wanted = everything)
         : labels(n_rows * n_targets_of(model)),

@@ -24,8 +24,8 @@
 #include "check.hpp"
 #include "engine_models.hpp"
 
-// Test programs for parts of the core are compiled once per target and include this file. A CPU that lacks the target's
-// instructions skips the whole program, with exit status 77.
+// Test programs for parts of the core are compiled once per target and include this file. On a CPU that lacks the
+// target's instructions, the whole program is skipped, with exit status 77.
 
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)
 namespace {

@@ -1,5 +1,5 @@
-// Labels of single rows, and the work they take: single_rows MODEL.asvm ROWS, where ROWS contains consecutive float64
-// rows. Prints the index of each row's label and the number of multiply-adds.
+// Labels of single rows, and the work for each row: single_rows MODEL.asvm ROWS, where the file ROWS contains
+// consecutive float64 rows. Prints the index of each row's label and the number of multiply-adds.
 static double n_counted = 0.0;
 #define APPROXSVM_COUNT_WORK(n) (n_counted += (n))
 

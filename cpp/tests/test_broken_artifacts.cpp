@@ -1,6 +1,6 @@
 // Opens broken artifacts, each in memory of exactly its size: either they are rejected with a fault that names a field,
-// or they are used in every possible way. tests/broken_artifacts.py writes them one after the other: size as uint64, 1
-// if it must be rejected, the bytes.
+// or they are used in every possible way. tests/broken_artifacts.py writes them one after the other: for each, its size
+// as uint64, a byte that is 1 if it must be rejected, and its bytes.
 
 #include <cstdlib>
 #include <fstream>

@@ -40,7 +40,7 @@ Sums row_sums(const EngineModel<Engine>& model, const std::vector<Real>& row) {
     return sums;
 }
 
-/// The nonzeros of rows in compressed form.
+/// The sums for rows in compressed form, which stores only nonzeros.
 template <class Engine, class Real = typename Engine::Real>
 std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const KernelSums<typename Engine::Real>& expansion,
                               const Rows<Real>& rows) {
@@ -100,7 +100,7 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
     const std::size_t column_path = std::max(path, model.by_columns.vectors.columns.max_values);
     for (std::size_t r = 0; r < n_rows; ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
-        if ((r + 1) % sparse_block_rows > 1) continue;  // only rows next to the end of a block
+        if ((r + 1) % sparse_block_rows > 1) continue;  // only the first and last row of each block
         EXPECT(same(sparse[r], sparse_alone(r)), "a sparse row depends on its block");
     }
     for (std::size_t k = 0; k < n_judged && k < n_rows; ++k) {
@@ -131,7 +131,7 @@ void check_features(const std::vector<Counts>& all_counts) {
     }
 }
 
-/// Rows whose squared norm overflows, or nearly does, have no sums and do not affect other rows.
+/// Rows whose squared norm overflows or nearly overflows have no sums and do not affect other rows.
 template <class Engine>
 void check_isolation(const Counts& counts) {
     using Real = typename Engine::Real;

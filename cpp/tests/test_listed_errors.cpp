@@ -14,7 +14,7 @@ TEST(errors_of_listed_sums_near_and_far) {
     std::normal_distribution<double> normal;
     std::size_t n_near = 0, n_refused = 0;
     for (const std::size_t d : {1u, 2u, 17u, 70u, 600u}) {
-        for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // distance of the furthest, times sqrt(gamma)
+        for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // distance of the farthest vector, times sqrt(gamma)
             constexpr std::size_t n_sv = 64;
             const double half_theta = std::exp(normal(random)), unit = 1.0 / std::sqrt(half_theta);
             for (const double of_row : {0.0, 0.1, 1.0, 3.0, 10.0, 60.0}) {

@@ -11,8 +11,8 @@
 #include "check.hpp"
 #include "exercise.hpp"
 
-// class Model on golden artifacts: any use of it, right or wrong, gives an answer or a status. The answers themselves
-// are tested in tests/zoo.
+// Tests class Model on golden artifacts: any use of it, correct or not, yields an answer or a status. The answers
+// themselves are tested in tests/zoo.
 
 using namespace approxsvm;
 using exercise::Room;
@@ -103,7 +103,7 @@ TEST(what_is_asked_too_early_is_refused) {
     Bytes workspace(model.workspace_bytes());
     CHECK_EQ(model.predict(row, labels, workspace), Status::ok);
 
-    // After an artifact that cannot be opened, the model is not open, whatever it was before.
+    // After a failed open(), the model is not open, whatever its state was before.
     CHECK_EQ(model.open(nothing), Status::bad_magic);
     labels[0] = 9;
     refuse(Status::not_open);

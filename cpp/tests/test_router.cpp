@@ -40,7 +40,7 @@ struct Panels {
         }
     }
 
-    /// ||x||^2 / 2 - x.y, and how far rounding and the lowest eight bits may move it.
+    /// Returns ||x||^2 / 2 - x.y; `error` is how far rounding and the lowest eight bits may move it.
     double score(std::size_t i, const std::vector<float>& y, double& error) const {
         double total = 0, moduli = 0;
         for (std::size_t j = 0; j < d; ++j) {
@@ -163,7 +163,8 @@ TEST(every_slot_can_be_found) {
             const double angle = 6.283185307179586 * static_cast<double>(i) / static_cast<double>(n);
             points.push_back({1e-3 * static_cast<double>(i % router_width == 0), std::cos(angle), std::sin(angle)});
         }
-        if (n_panels == 256) continue;  // too close together for the lowest eight bits to distinguish
+        // With 256 panels, the points are so close together that they differ only in the lowest eight bits of scores.
+        if (n_panels == 256) continue;
         const Panels panels(points);
         for (std::size_t i = 0; i < n; ++i) {
             const std::vector<float> row(points[i].begin(), points[i].end());
@@ -220,7 +221,7 @@ TEST(any_row_gets_a_center_that_there_is) {
 }
 
 TEST(points_that_are_not_finite_do_no_harm) {
-    // A reader rejects them; nevertheless, sums overflow, in either direction.
+    // A reader would reject such points. With them, sums overflow in either direction.
     Random random(6);
     for (const float odd : {inf32, -inf32, nan32, 3.4e38f, -3.4e38f}) {
         const Panels panels(random_points(3 * router_width, 4, random, 1.0));

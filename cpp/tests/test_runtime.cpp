@@ -42,8 +42,8 @@ struct Model {
 
 }  // namespace
 
-// Makes calls with one thread and with several, on more rows than one chunk has. They compete for the memory that a
-// model keeps for one caller, while other models are opened and closed. Also run it under ThreadSanitizer.
+// Makes calls with one thread and with several, on more rows than fit in one chunk. The calls compete for the memory
+// that a model keeps for one caller, while other models are opened and closed. Also run it under ThreadSanitizer.
 TEST(one_model_many_threads) {
     constexpr std::size_t n_rows = 300;
     for (const Bytes& bytes : golden_artifacts()) {

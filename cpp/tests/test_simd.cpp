@@ -1,7 +1,6 @@
 #include "parts.hpp"
 
-// Registers, and our own functions on them, compared with the same functions in higher precision. Compiled once per
-// target.
+// Compares the SIMD functions with the same functions in higher precision. Compiled once per target.
 
 namespace simd {
 
@@ -74,7 +73,7 @@ void judge(const Function<Real>& function, const std::vector<Real>& arguments) {
     EXPECT(worst <= 1, std::string(function.name) + ": error / bound " + check::show(worst) + " at " + check::show(at));
 }
 
-/// Each of some numbers, with its neighbours on both sides.
+/// The given numbers, each with its neighbours on both sides.
 template <class Real>
 std::vector<Real> neighbours(const std::vector<Real>& marks, int n, Real low, Real high) {
     std::vector<Real> found;
@@ -130,7 +129,7 @@ void check_cosines(int n, double max_turns) {
 
 }  // namespace
 
-/// Every n-th number in between; APPROXSVM_EXHAUSTIVE gives n (1 tests all numbers).
+/// Tests every n-th number in the range, where n is APPROXSVM_EXHAUSTIVE, by default 397; 1 tests all numbers.
 TEST(float32_exp) {
     const char* const wish = std::getenv("APPROXSVM_EXHAUSTIVE");
     const int step = wish == nullptr || std::atoi(wish) <= 0 ? 397 : std::atoi(wish);

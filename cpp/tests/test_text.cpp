@@ -218,7 +218,8 @@ TEST(random_reals_are_read_as_strtod_reads_them) {
     }
     for (int i = 0; i < 1000; ++i) {
         // The exact decimal expansion of the midpoint of two adjacent doubles, and its neighbours in the last digit. A
-        // 64-bit long double holds the midpoint; where it is a double, the check is merely weaker.
+        // long double with a 64-bit mantissa holds the midpoint; where long double is double, the check is merely
+        // weaker.
         const double low = std::ldexp(uniform(random, 1, 2), static_cast<int>(random() % 120) - 60);
         const long double middle = (static_cast<long double>(low) + std::nextafter(low, infinity)) / 2;
         const std::string halfway = print("%.150Lf", middle);
@@ -324,14 +325,15 @@ TEST(models_cut_or_broken_at_every_byte) {
     for (std::size_t n = 0; n < three_classes.size(); ++n) {
         const std::string cut = three_classes.substr(0, n);
         if (model_error(cut).empty()) {
-            // A cut inside the last row can look like a file without a final line break, which is legal. Everything
-            // else is then complete, and the caller is told.
+            // A file cut inside the last row can look like a file without a final line break, which is legal. In that
+            // case, everything else is complete, and the caller is told that the line break is missing.
             CHECK(n > last_row);
             CHECK(parse_libsvm_model(cut).n_sv == 4 && !parse_libsvm_model(cut).ends_in_line_break);
         }
         std::string with_nul = three_classes;
         with_nul[n] = '\0';
-        // Only the rest of the SV line may contain anything, and the last byte is a line break that may be missing.
+        // Only the rest of the SV line may contain arbitrary bytes; the last byte is a line break, which may be
+        // missing.
         if (model_error(with_nul).empty()) CHECK(three_classes.compare(n - 2, 3, "SV\n") == 0);
     }
 }
@@ -604,7 +606,7 @@ TEST(mapped_file_reads_bytes) {
     for (const std::string& name : {path.u8string(), path.parent_path().u8string()})
         expect_part(check::thrown_by([&] { MappedFile{name}; }), name);
 #if defined(__linux__)
-    // It claims to be empty but is not.
+    // This file claims to be empty but is not.
     CHECK(MappedFile("/proc/self/status").bytes().size() > 0);
 #endif
 }

@@ -1,6 +1,7 @@
 #include "parts.hpp"
 
-// The engine for one class's pairs, and the network that guesses which class that is. Compiled once per target.
+// Tests the engine for the pairs of one class, and the network that guesses the winning class. Compiled once per
+// target.
 
 namespace winner {
 
@@ -9,7 +10,7 @@ using Model = EngineModel<AllPairs<float>>;
 
 namespace {
 
-/// Lists in memory of exactly the required size, filled with NaN.
+/// The winner engine's lists, in memory of exactly the required size, which is first filled with NaN.
 struct WinnerLists {
     std::vector<char> memory;
     bool is_usable;
@@ -32,7 +33,7 @@ struct WinnerLists {
     }
 };
 
-/// Gives a class's coefficients in a pair one sign, and moduli between 2^-50 and 2^50.
+/// Gives all coefficients of a class in a pair the same sign, and absolute values between 2^-50 and 2^50.
 Model with_uniform_signs(const Model& model) {
     std::vector<double> coef = model.coef;
     std::size_t s = 0;
@@ -47,7 +48,7 @@ Model with_uniform_signs(const Model& model) {
     return Model(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
 }
 
-/// (own, others) of every class w: n_classes x 2 n_classes values per row.
+/// The sums `own` and `others` for every class w, interleaved: n_classes x 2 n_classes values per row.
 template <int Registers>
 std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes);
@@ -72,7 +73,7 @@ std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, cons
     return result;
 }
 
-/// The same for single rows, from contiguous vectors; checks weighted sums against sums in long double.
+/// The same sums for single rows, from contiguous vectors; also checks weighted sums against sums in long double.
 std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
     const std::size_t d = model.n_features, k = model.counts.size();
     const WinnerKernelSum& sums = lists.sums;

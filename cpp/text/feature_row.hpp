@@ -42,7 +42,7 @@ enum class NonFinite { accept, reject };
 struct FeatureParse {
     std::size_t n_features;
     FeatureFault fault;
-    /// Location of the fault; the faulty index, and the previous index on the line.
+    /// Location of the fault, the faulty index, and the previous index on the line.
     const char* at;
     std::int64_t index;
     std::int64_t previous_index;
@@ -78,8 +78,8 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 }  // namespace detail
 
 /// Reads the pairs on the line [p, line_last) into indices and values, which have room for one pair per colon on the
-/// line. The pointer text_last, line_last or later, marks the end of the readable bytes; a byte at line_last must be
-/// white space, so that every number ends there.
+/// line. The pointer text_last, which is not before line_last, marks the end of the readable bytes. A byte at line_last
+/// must be white space, so that every number ends there.
 template <NonFinite policy>
 inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
                                    double* values) {

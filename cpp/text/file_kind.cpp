@@ -118,7 +118,7 @@ FileKind kind_of_markup(std::string_view text) {
     return {"an XML file", ""};
 }
 
-/// Returns true if "@relation" follows a text's comments.
+/// Returns true if a text begins with "@relation", apart from comments.
 bool is_arff(std::string_view text) {
     while (!text.empty()) {
         const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());

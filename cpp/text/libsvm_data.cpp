@@ -22,7 +22,8 @@ struct Chunk {
     std::int32_t max_index = -1;
 };
 
-/// Each line is a row, so counting before parsing gives the exact numbers of rows and features in a valid chunk.
+/// Each line is a row, so counting line breaks and colons before parsing gives the exact numbers of rows and features
+/// in a valid chunk.
 void count_rows_and_features(Chunk& chunk) {
     const TextCounts counts = count_line_breaks_and_colons(chunk.text);
     const bool has_open_line = !chunk.text.empty() && chunk.text.back() != '\n';

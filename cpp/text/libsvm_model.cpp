@@ -236,8 +236,8 @@ class HeaderParser {
         if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
-    /// Consumes every number up to the next key, so that an overlong list is reported as such. The other arguments are
-    /// passed to check_value.
+    /// Consumes all numbers up to the next key, so that an overlong list is reported as such. `limits` are passed to
+    /// check_value.
     template <class Value, class... Limits>
     void take_list(std::int64_t n_expected, std::vector<Value>& values, Limits... limits) {
         for (;;) {

@@ -30,7 +30,7 @@ struct LibsvmModel {
     std::optional<double> gamma;
     std::optional<double> coef0;
 
-    /// Number of classes; 2 for regression and one-class models.
+    /// Number of classes; 2 for regressors and one-class models.
     std::int32_t n_classes = 0;
     std::int64_t n_sv = 0;
     /// Number of coefficients per support vector: max(1, n_classes - 1).
@@ -40,7 +40,7 @@ struct LibsvmModel {
     /// For classification: the label and the number of support vectors of each class.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// Parameters for svm-predict -b 1, by header key; for a regression, the scale of a Laplace distribution.
+    /// Parameters for svm-predict -b 1, by header key; for a regressor, the scale of a Laplace distribution.
     std::map<std::string, std::vector<double>> probabilities;
     /// True if the header contains the keys for svm-predict -b 1; for a model with one class, their lists are empty.
     bool has_probabilities = false;
@@ -51,8 +51,8 @@ struct LibsvmModel {
     std::vector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// The Point Cloud Library divides the features with these indices by these scales, and other features by 1. LIBSVM
-    /// files have no scales.
+    /// The Point Cloud Library divides the features with these indices by these scales, and leaves other features
+    /// unchanged. LIBSVM files have no scales.
     std::vector<std::int32_t> scaled_indices;
     std::vector<double> scales;
     /// Smallest and largest index in support vectors and scales; -1 if there are none.
@@ -83,8 +83,8 @@ struct LibsvmModel {
 };
 
 /// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; header lines that begin with # are
-/// comments. Throws TextError if the model is incomplete, contradictory or not finite. Memory use is limited by the
-/// size of the text, whatever dimensions it declares.
+/// comments. Throws TextError if the model is incomplete or contradictory, or contains values that are not finite.
+/// Memory use is limited by the size of the text, whatever dimensions it declares.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

@@ -31,7 +31,7 @@ const char* skip_digits(const char* p, const char* last) {
 }
 
 /// Reads an exponent (an optional sign and at least one digit), or returns nullptr. The exponent saturates far beyond
-/// the range of double, but far enough inside int64 that a number of digits can be added.
+/// the range of double, but far enough below the limits of int64 that a count of digits can be added.
 const char* parse_exponent(const char* p, const char* last, std::int64_t& exponent) {
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     const char* const end = parse_index(p, last, exponent);
@@ -81,8 +81,8 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
 
 /// Parses the digits after "0x", and the binary exponent if there is one.
 const char* parse_hexadecimal(const char* p, const char* last, double& magnitude) {
-    // Below this value, four more bits still fit into the mantissa. For digits that do not fit, it only matters whether
-    // any of them is nonzero; the lowest bit records this.
+    // Below this value, four more bits still fit into the mantissa. Of the digits that do not fit, it only matters
+    // whether any is nonzero; the lowest bit records this.
     constexpr std::uint64_t full = std::uint64_t{1} << 56;
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;

@@ -35,14 +35,13 @@ inline unsigned digit_at(const char* p) {
     return static_cast<unsigned>(static_cast<unsigned char>(*p)) - static_cast<unsigned>('0');
 }
 
-/// Loads eight bytes as an integer whose lowest byte is the first one, on any machine; compilers turn this into a
-/// single load.
+/// Loads eight bytes in little-endian order on any machine; compilers turn this into a single load.
 inline std::uint64_t load_first_lowest(const char* p) {
     const auto byte = [p](int i) { return std::uint64_t{static_cast<unsigned char>(p[i])} << (8 * i); };
     return byte(0) | byte(1) | byte(2) | byte(3) | byte(4) | byte(5) | byte(6) | byte(7);
 }
 
-/// Returns the number of digits before the first byte that is not a digit, given each byte XOR '0'.
+/// Returns the number of digits before the first byte that is not a digit; each byte of `block` is a character XOR '0'.
 inline unsigned count_leading_digits(std::uint64_t block) {
     constexpr std::uint64_t ones = 0x0101010101010101;
     // Adding 0x76 to a byte above 9 sets the byte's top bit or causes a carry, which only reaches later bytes.
@@ -52,7 +51,7 @@ inline unsigned count_leading_digits(std::uint64_t block) {
 }
 
 /// Returns the value of eight digits, the most significant one in the lowest byte. The three multiplications combine
-/// neighbours into pairs, pairs into fours, and fours into the result.
+/// digits into pairs, pairs into groups of four, and these groups into the result.
 inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     digits = ((digits * (1 + (std::uint64_t{10} << 8))) >> 8) & 0x00FF00FF00FF00FF;
     digits = ((digits * (1 + (std::uint64_t{100} << 16))) >> 16) & 0x0000FFFF0000FFFF;

@@ -1,5 +1,6 @@
-// approxsvm-predict is a faster substitute for svm-predict. With the same model file, it is tens of times faster, and
-// its output is byte-identical. With a compiled model, it is hundreds of times faster, so it must also start quickly.
+// approxsvm-predict is a faster substitute for svm-predict. With the same model file, it is tens of times faster than
+// svm-predict, and its output is byte-identical. With a compiled model, it is hundreds of times faster, so its startup
+// must also be quick.
 #include <cstdio>
 #include <new>
 

@@ -44,8 +44,8 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Returns the closing line. There is none for string labels, several labels or several values, because these cannot be
-/// compared with the numbers in a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
+/// Returns the closing line. There is none for string labels, or for several labels or values per row, because these
+/// cannot be compared with the numbers in a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
     if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text || is_of_targets(model)) return "";
@@ -55,7 +55,7 @@ inline std::string summary(const ModelView& model, const std::vector<ChunkResult
 }
 
 /// Returns the line that svm-predict prints first. It mentions probabilities that were not requested, or describes the
-/// distribution of a regression's errors.
+/// distribution of a regressor's errors.
 inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
     if (!model.has_probabilities()) return "";
     if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";

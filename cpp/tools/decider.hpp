@@ -21,7 +21,7 @@ namespace approxsvm::tools {
 struct Decisions {
     /// Label indices, for classification and one-class models (0 is an inlier).
     std::vector<std::uint32_t> labels;
-    /// Values of a regression, of shape (n_rows, n_decisions).
+    /// Values of a regressor, of shape (n_rows, n_decisions).
     std::vector<double> values;
     /// Class probabilities for -b 1 (one-class: inlier and outlier), of shape (n_rows, n_probabilities).
     std::vector<double> probabilities;
@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // evaluate as in a large call, because chunk sizes vary
+        constexpr std::size_t many = ~std::size_t{0};  // evaluate rows as in a large call, because chunk sizes vary
         Fault fault{};
         Request request{many};
         request.fault = &fault;
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// Assigns the most probable class instead of the winner of the votes, as svm-predict -b 1 does.
+    /// Labels each row with the most probable class instead of the winner of the votes, as svm-predict -b 1 does.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -135,8 +135,9 @@ class Decider {
         }
     }
 
-    /// Repeats svm-predict's sums, whose rounding then determines the label, for rows whose winner the float64 bounds
-    /// do not determine, and for rows with so many entries that these bounds do not cover this rounding.
+    /// Repeats svm-predict's sums, whose rounding then determines the label, for two sorts of rows: those whose winner
+    /// the float64 bounds do not determine, and those with so many entries that the bounds do not cover the rounding of
+    /// svm-predict's sums.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {

@@ -21,7 +21,7 @@ struct ChunkResult {
     std::size_t n_rows = 0;
     /// For classification and one-class models: number of rows whose label in the file equals the predicted one.
     std::size_t n_correct = 0;
-    /// For regressions only. The closing lines sum predictions in row order, whatever the number of threads.
+    /// For regressors only. The closing lines sum predictions in row order, whatever the number of threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };
@@ -132,7 +132,7 @@ class Formatter {
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
-    const std::size_t n_values_;   // number of values per row for a regression
+    const std::size_t n_values_;   // number of values per row for a regressor
     const std::size_t n_targets_;  // number of labels per row
     std::vector<Answer> answers_;
     std::vector<std::string> lines_;  // one line per label, or only its start if probabilities follow

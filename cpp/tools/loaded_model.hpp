@@ -50,9 +50,9 @@ class LoadedModel {
     /// Returns null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
     bool has_probabilities() const { return has_probabilities_; }
-    /// Returns the scale of a regression's errors, or null if the model has none.
+    /// Returns the scale of a regressor's errors, or null if the model has none.
     const double* sigma() const { return sigma_; }
-    /// True if rows get probabilities in addition to labels; a regression has one scale for all rows, or none.
+    /// True if rows get probabilities in addition to labels; a regressor has one scale for all rows, or none.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
     std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 

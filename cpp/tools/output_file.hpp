@@ -1,4 +1,4 @@
-// The output file, which is complete or does not exist.
+// The output file, which is either complete or absent.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ bool is_same_file(const std::string& path, const std::string& other);
 
 /// A new file, or a regular file owned by this user, is written under another name in the same directory and renamed by
 /// commit(). All others are written directly: devices, pipes, files that have another owner or a second name, and
-/// symbolic links, because another process may have opened the target of /dev/fd/3. If the path leads to standard
-/// output, the file shares its descriptor, so that later output follows.
+/// symbolic links (another process may have opened the target of a link such as /dev/fd/3). If the path leads to
+/// standard output, the file shares the descriptor of standard output, so that later output follows the file's.
 class OutputFile {
   public:
     /// Opens the file at a UTF-8 path. All functions throw std::system_error, whose message contains the path.

@@ -1,5 +1,5 @@
 // Converts the text of a data file to lines of predictions: each chunk is parsed, predicted and formatted while it is
-// in one thread's cache. No stored data are as large as the data file.
+// in one thread's cache. Nothing as large as the data file is stored.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@
 
 namespace approxsvm::tools {
 
-/// Returns the minimum chunk size. With only the expansion, such a chunk takes about 100 microseconds; it is large
-/// enough to hide the start of a thread, and small enough to stay in cache. In certified mode, larger chunks fill the
-/// blocks of later stages better. With the exact engine, a row takes hundreds of times as long, and small chunks let
-/// the threads finish together.
+/// Returns the minimum chunk size. With only the expansion, a chunk of this size takes about 100 microseconds; it is
+/// large enough to hide the start of a thread, and small enough to stay in cache. In certified mode, larger chunks fill
+/// the blocks of later stages better. With the exact engine, a row takes hundreds of times as long, and small chunks
+/// let the threads finish together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {
     return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
 }
-/// Long rows get larger chunks, so that nearly dense ones still fill the kernel's blocks.
+/// Number of rows per chunk if rows are long: chunks are then larger, so that nearly dense rows still fill the kernel's
+/// blocks.
 inline constexpr std::size_t rows_per_chunk = 192;
 /// Maximum chunk size, which also limits a thread's buffers.
 inline constexpr std::size_t max_chunk_bytes = std::size_t{1} << 24;

@@ -45,7 +45,7 @@ class Vocabulary {
         ends_.push_back(0);
     }
 
-    // Adds a term; returns false if it is a duplicate, or if more terms collide than chance can explain.
+    // Adds a term; returns false if the term is a duplicate, or if more terms collide than chance can explain.
     bool add(std::string_view term) {
         const std::uint32_t hash = murmur3(term);
         std::size_t slot = hash & (slots_.size() - 1);
@@ -189,7 +189,7 @@ class Ngrams {
         bytes_.push_back(' ');
     }
 
-    // With `whole_once`, if there are at most n units, all of them form one n-gram, which is the last.
+    // With `whole_once`, if there are at most n units, all of them together form one n-gram, which is the last one.
     template <class Take>
     void take_all(const Take& take, bool whole_once) {
         const std::size_t n_units = starts_.size(), gap = options_.analyzer == Analyzer::word ? 1 : 0;

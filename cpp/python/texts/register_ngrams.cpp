@@ -82,7 +82,8 @@ class TermCounter {
     }
 
   private:
-    // Returns the column that FeatureHasher would choose for |hash|, and the sign.
+    // Returns the column that FeatureHasher would choose for a term, shifted left by one, with the sign in the last
+    // bit.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;

@@ -60,7 +60,7 @@ Bytes joined(Parts parts) {
 
 // --- numbers
 
-/// A number that is unusual in itself, or one near the old one.
+/// Returns a number that is unusual in itself, or one close to the old number.
 template <class T>
 T odd_number(Random& random, T old) {
     using Limits = std::numeric_limits<T>;
@@ -144,7 +144,7 @@ std::map<std::uint32_t, std::string> kinds_of_sections() {
     return kinds;
 }
 
-/// Returns the type of some numbers in the section if it has a layout, and now and then any other type.
+/// Returns the type of some number in the section's layout, if it has one, and now and then any other type.
 char kind_of(std::uint32_t identifier, Random& random) {
     static const auto kinds = kinds_of_sections();
     constexpr char any[] = {'I', 'Q', 'f', 'd', 'B'};
@@ -221,7 +221,7 @@ void mutate_bytes(Bytes& bytes, std::size_t most) {
     bytes.resize(LLVMFuzzerMutate(bytes.data(), n, bytes.size()));
 }
 
-/// Changes an artifact inside a section: the only one, or one of an ensemble's members.
+/// Changes an artifact inside a section: a subspace's expansion, or one of an ensemble's members.
 void change_inner_artifact(Parts& parts, Random& random, int depth) {
     for (Section& section : parts.sections) {
         if (section.identifier != artifact_writer::members && section.identifier != artifact_writer::subspace_expansion)

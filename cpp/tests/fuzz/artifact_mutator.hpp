@@ -9,14 +9,14 @@
 
 // Changes the parts of artifacts described by the format (models/FORMAT.md): header fields, numbers in sections, and
 // whole sections. Layout, sizes and checksum are then corrected, so that the reader's checks of them pass. The bytes
-// after the artifact, from file_bytes on, are a target's other input: rows.
+// after the artifact, from file_bytes on, are the other input of a fuzz target: rows.
 
 namespace artifact_mutator {
 
 using artifact_writer::Bytes;
 using Random = std::mt19937;
 
-/// An input's artifact, with a correct magic, version, size and checksum, and the bytes after it.
+/// An input's artifact, with correct magic bytes, version, size and checksum, and the bytes after the artifact.
 struct Input {
     Bytes artifact, rest;
 

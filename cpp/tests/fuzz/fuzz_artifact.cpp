@@ -1,4 +1,4 @@
-// Artifacts with a correct checksum. One that opens is used in every possible way, by every target: dense and sparse
+// Fuzzes artifacts with a correct checksum. If one opens, every target uses it in every possible way: dense and sparse
 // rows in both precisions, single rows and blocks, all outputs and kinds of values, in memory of exactly the required
 // size. The outputs may be nonsense. The predictor must not cause a sanitizer report, depend on previous memory
 // contents, return an invalid label, or be rejected by one target and accepted by another.

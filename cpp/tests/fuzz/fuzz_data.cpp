@@ -1,5 +1,5 @@
-// LIBSVM data text, parsed at once by one to three threads and row by row: both must agree on rows and on errors. Any
-// outcome other than rows or a TextError is a finding.
+// Fuzzes the parsing of LIBSVM data text: as a whole on one to three threads, and row by row. Both must agree on rows
+// and on errors. Any outcome other than rows or a TextError is a finding.
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
-// LIBSVM model text. Any outcome other than a TextError or a model with consistent arrays (a crash, another exception,
-// a sanitizer report) is a finding.
+// Fuzzes the parsing of LIBSVM model text. Any outcome other than a TextError or a model with consistent arrays (a
+// crash, another exception, a sanitizer report) is a finding.
 
 #include <string_view>
 

@@ -1,13 +1,13 @@
-// Rows for the golden artifacts, whose error bounds hold. However a row is made, either every target rejects it or none
-// does, except where the outcome depends on rounding; and if two targets answer it, in whichever form it is passed,
-// alone or among others,
+// Fuzzes rows for the golden artifacts, whose error bounds are valid. Whatever the row, either every target rejects it
+// or none does, except where the outcome depends on rounding. If two targets answer the row, in whichever form it is
+// passed, alone or among other rows, their values and probabilities satisfy
 //
 //     |value - value| <= bound + bound,   |probability - probability| <= bound + bound,
 //
-// and the labels are equal if both are certified, and always if the artifact contains the exact model.
+// and their labels are equal if both are certified, and always if the artifact contains the exact model.
 //
-// Input: which model, the values to compute, the number of rows; then, for each row, the row of the model's data from
-// which it starts, and changes to its values.
+// The input consists of the model's number, the values to compute, and the number of rows; then, for each row, the
+// number of the data row from which it is made, and changes to the values of that row.
 
 #include <cmath>
 #include <filesystem>
@@ -130,7 +130,7 @@ void within_bounds(const Exact<double>& a, const Exact<double>& b, const Exact<d
     for (std::size_t k = 0; k < a.size; ++k) {
         const std::size_t at = first_of_b + k;
         const double difference = std::fabs(a.data[k] - b.data[at]), allowed = a_bounds.data[k] + b_bounds.data[at];
-        // The sum of both bounds is itself rounded, and so is the difference.
+        // The sum of the two bounds and the difference of the values are themselves rounded.
         const double rounded = 4e-16 * (allowed + std::fabs(a.data[k]));
         require(difference <= allowed + rounded,
                 what + " differ by " + std::to_string(difference) + ", allowed " + std::to_string(allowed));

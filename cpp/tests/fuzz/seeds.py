@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 from forced_subspaces import in_subspaces
 
 MODELS = Path(__file__).parents[3] / "models"
-MAX_SEED_BYTES = 1 << 15  # larger ones take too long for what they add
+MAX_SEED_BYTES = 1 << 15  # larger seeds slow fuzzing down more than they help
 
 
 def sources(X: Any, classes: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def sources(X: Any, classes: Any) -> dict[str, Any]:
 
 
 def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return models with the probabilities in LIBSVM files, and one with scikit-learn's calibration."""
+    """Return models with probabilities as in LIBSVM files, and one model with scikit-learn's calibration."""
     n_pairs = 3
     of_pairs = PairwiseSigmoid(np.full(n_pairs, -1.5), np.linspace(-0.2, 0.2, n_pairs))
     kinds = {

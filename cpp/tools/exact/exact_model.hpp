@@ -20,8 +20,9 @@ struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Limit on the engine's memory. It stores the support vectors in float32 and float64, densely unless nearly all values
-/// are zero, and some rows of the same width per thread. LibsvmSums evaluates larger and wider models.
+/// Limit on the engine's memory. The engine stores the support vectors in float32 and float64, densely unless nearly
+/// all values are zero. Per thread, it also stores some rows of the same width. LibsvmSums evaluates larger and wider
+/// models.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
 /// In each thread, the engines store values and bounds for all class pairs and a block of rows.
@@ -38,7 +39,8 @@ class ExactModel {
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
 
-    /// The view has the mode, the task and the labels; if has_engine(), also everything needed by the exact engine.
+    /// The view has the mode, the task and the labels; if has_engine() is true, it also has everything that the exact
+    /// engine needs.
     const ModelView& view() const { return view_; }
     /// True if the exact engine can compute labels. It never computes values: svm-predict prints all their digits,
     /// which depend on the order of its sums.

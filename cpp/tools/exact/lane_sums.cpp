@@ -16,7 +16,7 @@ constexpr std::size_t width = 4;
 constexpr std::size_t width = 2;
 #endif
 typedef double Vector __attribute__((vector_size(width * sizeof(double))));
-// A vector at any index in an array of doubles.
+// A vector that may begin at any index in an array of doubles.
 typedef double StoredVector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
 
 // V vectors of lanes; V is a constant so that the compiler keeps them in registers.
@@ -45,7 +45,7 @@ struct Lanes {
     static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
-// A feature present in only one of row and support vector also adds to the distance.
+// A feature that only one of the row and the support vector has also adds to the distance.
 template <std::size_t V>
 struct SqDistance {
     static void run(const LaneBlock& block, const LaneVectors& x, std::size_t i, double* out) {

@@ -7,8 +7,8 @@
 
 namespace approxsvm::tools {
 
-/// Some rows, and the columns that occur in any of them, ascending. Column k of row r is values[k * n_lanes + r], which
-/// is 0 if the row does not have this feature.
+/// Some rows, and the columns that occur in at least one of them, in ascending order. Column k of row r is values[k *
+/// n_lanes + r], which is 0 if the row does not have this feature.
 struct LaneBlock {
     const std::int32_t* columns;
     std::size_t n_columns;
@@ -23,7 +23,8 @@ struct LaneVectors {
     const std::int64_t* starts;
 };
 
-/// Kernel values, of shape (n_vectors_of_support, n_lanes), with their weights and the sums to which they are added.
+/// Kernel values of n support vectors, of shape (n, n_lanes), with their weights and the indices of the accumulators to
+/// which they are added.
 struct LaneTerms {
     const double* kernels;
     const double* weights;        // weights of the kernel values, of shape (n, n_sums_each)

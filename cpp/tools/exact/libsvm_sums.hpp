@@ -100,8 +100,8 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// Returns the number of vectors that fit in registers, or fewer if the features or sums of so many rows exceed the
-    /// cache.
+    /// Returns the number of SIMD vectors per block: as many as fit in registers, or fewer if the features or sums of
+    /// so many rows exceed the cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -181,8 +181,8 @@ class LibsvmSums {
     std::vector<double> row_;  // the values for one row
     std::vector<Panel> panels_;
     std::vector<std::uint32_t> places_;  // sums to which each class contributes, concatenated
-    // The columns that occur in at least one row of the block, ascending, and the rows' values in them, one row per
-    // lane.
+    // The columns that occur in at least one row of the block, in ascending order, and the rows' values in these
+    // columns, one row per lane.
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;

@@ -58,7 +58,7 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     return ~crc;
 }
 
-// The checksum of an artifact, computed with zeros in place of its four bytes.
+// Returns the checksum of an artifact, computed with zeros in place of the four bytes that store the checksum.
 inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
     const unsigned char zeros[4] = {};
     const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
@@ -149,7 +149,7 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Checks the numbers in the record at a position against the constraints of may_be().
+// Checks the numbers in the record with index `position` against the constraints of may_be().
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });

@@ -59,7 +59,7 @@ enum class Rule : std::uint8_t {
     finite_at_least,  // a finite number of at least `low`
     not_nan,
     power_of_two,            // a power of two from `low` to `high`
-    zero_or_modulus,         // 0, or an absolute value from `low` to `high`
+    zero_or_modulus,         // 0, or a number with an absolute value from `low` to `high`
     multiple_of,             // a multiple of `low`
     none_in_mode,            // a section not allowed in mode `low` with kernel `high`
     needed_in_mode,          // a section required in mode `low` with kernel `high`
@@ -141,13 +141,13 @@ template <class Enumeration>
 constexpr std::uint32_t number_of(Enumeration e) {
     return static_cast<std::uint32_t>(e);
 }
-// Requires the number of an enumerator, at most the last one's.
+// Requires the number of an enumerator; `last` is the last enumerator.
 template <class Enumeration>
 constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
 }
 
-// Returns whether a number is as expected; only for constraints that need no further information.
+// Returns whether a number meets a constraint; only for constraints that need no further information.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
     const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {
@@ -250,7 +250,7 @@ class Check {
     }
 
   private:
-    // A field, the rule, and which of the three numbers are integers.
+    // The field, the rule, and flags that state which of the three numbers are integers.
     using Named = std::uint32_t;
     static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
     APPROXSVM_INLINE static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {

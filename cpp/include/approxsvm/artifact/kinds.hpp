@@ -13,7 +13,7 @@ struct KindRules {
     bool expands;                      // models are expanded around centers, except in "exact" mode
     bool only_exact;                   // models exist only in "exact" mode
     bool has_support_vectors;          // models contain support vectors, except in "approximate" mode
-    int max_degree, max_exact_degree;  // maximum degrees in the other modes, and in "exact" mode; 0: none
+    int max_degree, max_exact_degree;  // maximum degrees in other modes and in "exact" mode; 0 if none
     Expected gamma;
     Part part;  // the part that a program needs for the kind
 };

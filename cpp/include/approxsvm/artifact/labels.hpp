@@ -23,7 +23,7 @@ struct Label {
 // Number of bytes sufficient for any number as a string.
 constexpr std::size_t label_digits = 32;
 
-// Returns the shortest decimal string, at most 17 digits, that parses back to exactly `number`.
+// Returns the shortest decimal string, of at most 17 digits, that parses back to exactly `number`.
 inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};
@@ -61,12 +61,12 @@ inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.wr
     return stream;
 }
 
-// Returns the number of labels that a model can predict; 0 for a regression.
+// Returns the number of labels that a model can predict; 0 for a regressor.
 inline std::size_t n_labels_of(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
 }
 
-// Returns the label at an index returned by evaluate(): 1 or -1 for a one-class model. For a regression, or an index
+// Returns the label at an index returned by evaluate(): 1 or -1 for a one-class model. For a regressor, or an index
 // past the last label, the label has the kind `none`.
 inline Label label_at(const ModelView& model, std::size_t position) {
     Label label;

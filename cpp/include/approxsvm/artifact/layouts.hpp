@@ -11,8 +11,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A model with more than two labels has a group of subspaces for each label, with a quadratic form for each other
-// label.
+// A model with more than two labels has one group of subspaces per label. Each group has one quadratic form for each of
+// the other labels.
 inline std::size_t n_subspace_forms(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
 }
@@ -20,7 +20,7 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
 }
 
-// The names available to expressions in the tables, and the tables as functions.
+// The names that expressions in the tables may use, and the tables themselves as functions.
 class Layouts {
   public:
     // Layouts for a model whose header and section "outputs" have been read.
@@ -131,7 +131,7 @@ class Layouts {
     const KernelKind kernel;
     const int degree;
     const Count n_features, n_labels, n_decisions, n_centers, n_all_forms, n_coef_rows, n_own_forms, n_subspace_groups;
-    // Counts that follow from section sizes; each is known once its section has been read.
+    // Counts derived from section sizes; each is known once its section has been read.
     Count n_varying, n_sv = 0, n_terms = 0, n_check_rows = 0, n_exact_check_rows = 0;
 };
 

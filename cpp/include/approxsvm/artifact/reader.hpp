@@ -1,7 +1,7 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into the artifact
 // is returned; nothing is copied or allocated; and no byte sequence makes the reader read outside [bytes, bytes +
-// n_bytes). Python also opens artifacts with this reader; Python code checks only the labels' data types, which only
-// Python uses.
+// n_bytes). Python also opens artifacts with this reader; only the labels' data types, which no other language uses,
+// are checked by Python code.
 #ifndef APPROXSVM_ARTIFACT_READER_HPP
 #define APPROXSVM_ARTIFACT_READER_HPP
 
@@ -32,8 +32,8 @@ APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// Checks an expansion in a subspace's coordinates. It is a complete artifact: a regression with one center at the
-// origin.
+// Checks an expansion in a subspace's coordinates. The expansion is a complete artifact: a regressor with one center at
+// the origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -179,8 +179,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
     const bool classifies = member.task == Task::classification, has_labels = is_of_targets(ensemble);
-    // Only classifiers vote. The values of a regression may be columns of any ensemble, and a value's sign gives one of
-    // two labels.
+    // Only classifiers vote. A regressor's values may be columns of any ensemble, and the sign of a value may select
+    // one of two labels.
     same(field::header_task, number_of(member.task),
          ensemble.task != Task::classification            ? equal_to(number_of(Task::regression))
          : ensemble.combination.columns == Columns::votes ? equal_to(number_of(Task::classification))
@@ -190,7 +190,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     if (same.status() != Status::ok || (classifies && has_labels && !labels_are_among(labels, member, ensemble)))
         return Status::bad_labels;
     n_columns += n_columns_of(ensemble, member);
-    // A member has probabilities or else, with more than two labels, scores; scores cannot be averaged.
+    // A member with more than two labels and no probabilities has scores, which cannot be averaged.
     const bool has_scores = member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none &&
                             ensemble.outputs.probability != ProbabilityKind::members_mean;
     if (classifies && ensemble.combination.columns == Columns::numbers && !has_scores &&
@@ -252,7 +252,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     if (classifies && has_numbers) {
         if (!is_where_wanted(outputs, sections[section::outputs], model, true)) return outputs.status();
         combination(field::combination_n_values, n_values, equal_to(n_values_of(model.outputs, model.n_labels)));
-        if (!has_values) {  // a mean, whose quotients must not overflow
+        if (!has_values) {  // the ensemble computes a mean, whose quotients must not overflow
             double largest = 0.0;
             for (std::size_t k = 0; view.n_values > 0 && k < view.starts[n_columns]; ++k)
                 largest = std::fmax(largest, std::fabs(view.weights[k]));
@@ -290,8 +290,9 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     return status;
 }
 
-// Validates an artifact and describes it. If `fault` is not null, a fault is stored in it. The memory at `bytes` must
-// remain valid and unchanged while `model` is used. After Status::left_out, model.needed contains the parts needed.
+// Validates an artifact and describes it in `model`. If `fault` is not null, a fault is stored in it. The memory at
+// `bytes` must remain valid and unchanged while `model` is used. After Status::left_out, model.needed contains the
+// parts needed.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model,
                                            ArtifactFault* fault = nullptr) {
@@ -324,8 +325,8 @@ inline void make_check_row(const ModelView& model, const float* center, const Ch
     }
 }
 
-// The index of the center, or of the decision function, tested by check row k of n_rows; the rows are distributed
-// evenly over all n_all of them.
+// Returns the index of the center, or of the decision function, that check row k of n_rows tests; the check rows are
+// distributed evenly over all n_all centers or functions.
 constexpr std::size_t check_row_position(std::size_t n_all, std::size_t k, std::size_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }

@@ -1,4 +1,4 @@
-// Support vectors as stored in the artifact (models/FORMAT.md, "support_vectors"): in narrow number types, dense or
+// Support vectors as stored in the artifact (models/FORMAT.md, "support_vectors"): in compact number types, dense or
 // compressed. The reader returns their exact values, one vector at a time.
 #ifndef APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
 #define APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP

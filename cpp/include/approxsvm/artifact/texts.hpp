@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the index of the first byte that is not part of a valid UTF-8 character; n if the string is valid.
+// Returns the index of the first byte that is not part of a valid UTF-8 character, or n if there is none.
 inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     std::size_t i = 0;
     while (i < n) {
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// Returns the number that identifies a label in a fault: a numeric label itself, or the index of a string.
+// Returns the number that identifies a label in a fault: the label itself if it is numeric, or else its index.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:
@@ -149,8 +149,8 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     return Status::ok;
 }
 
-// Returns the index of a member's label k among the ensemble's labels, which have the same type; the number of labels
-// if the ensemble does not have it.
+// Returns the index of a member's label k among the ensemble's labels, which have the same type, or the number of the
+// ensemble's labels if label k is not among them.
 inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
     const bool by_text = member.label_kind == LabelKind::text;
     const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};

@@ -50,7 +50,7 @@ constexpr Expected within(double most) {
 // The range of coefficients that can be summed in float32.
 constexpr Expected summable = {Rule::zero_or_modulus, stored(least_coefficient), stored(most_coefficient)};
 
-// After the first fault, all checks fail. Invalid integers give Status::bad_section, and invalid real numbers
+// After the first fault, all checks fail. Invalid integers result in Status::bad_section, and invalid real numbers in
 // Status::bad_coefficient.
 class Walk {
   public:

@@ -1,13 +1,14 @@
-/* Ensembles: combination of the columns computed by the members. The matrix, and the derivations of bounds, are the
-   same as in the core (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a
-   single model. If members' labels are returned, they are proven by the members' bounds. Numbers:
+/* Ensembles: combinations of the columns computed by the members. The matrix and the derivations of the bounds are the
+   same as in the core (program/ensembles.h). Sums of the members' numbers, or the members' values themselves, are
+   treated like the values of a single model. If the labels are the members' own, the members' bounds prove them.
+   Numbers:
 
    model_n_members_          number of members; model_members_(CASE) is CASE(m, function) for each member, whose
                              function is model_label_ if model_votes_, model_own_targets_ if there are model_n_targets,
                              model_summands_ if there are model_n_columns_ of a matrix, else model_evaluate_
    model_member_firsts_      the first column or label of each member; model_member_sizes_ holds the number
                              of columns or labels
-   model_addends_            addends of the sums; the weights of column c, from model_starts_[c] on, are
+   model_addends_            initial values of the sums; the weights of column c, from model_starts_[c] on, are
                              model_weights_, and contribute to the sums model_places_
    model_positions_          indices of the members' labels among the ensemble's labels, if labels are predicted */
 #include "../program/ensembles.h"
@@ -42,8 +43,8 @@ static inline int model_member_(int m, const model_row_ row[], int* is_proven) {
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The index of the label elected by the members for a row, and whether it is proven to be the exact models' label. For
-   a row without values in a member, is_proven is -1, however other members vote, and the index is 0. */
+/* The index of the label elected by the members for a row, and whether it is proven to be the exact models' label. If a
+   member has no values for the row, is_proven is -1 and the index is 0, however the other members vote. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double sums[model_n_values_], certain[model_n_values_], reach[model_n_values_];
     int is_known = 1, n_open = 0, one, c, m;
@@ -71,8 +72,8 @@ static inline int model_member_(int m, const model_row_ row[], double number[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* Weighted sums of the members' numbers, and their bounds. Returns 0 for a row without values, whose sums are NaN with
-   infinite bounds. */
+/* Computes weighted sums of the members' numbers, and bounds on the errors of these sums. For a row without values,
+   stores NaN with infinite bounds and returns 0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     double reach[model_n_values_], number[model_n_room_], off[model_n_room_];
     int is_known = 1, c, k, m;
@@ -118,8 +119,8 @@ static inline int model_member_(int m, const model_row_ row[], double values[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     int is_known = 1, first = 0, k, m;
     for (m = 0; m < model_n_members_; ++m) {

@@ -23,8 +23,8 @@ static inline int model_cell_(float half_s) {
 }
 
 #if model_n_group_panels_
-/* The slot nearest to y in the panels first ... end - 1, which minimizes ||x||^2 / 2 - x.y. The lowest eight bits of a
-   score hold the panel's index. */
+/* The target of the slot, in the panels first ... end - 1, whose point x is nearest to y: it has the smallest score
+   ||x||^2 / 2 - x.y. The lowest eight bits of a score hold the panel's index. */
 static inline int model_nearest_(int first, int end, const float y[]) {
     float best = FLT_MAX;
     int found = (int)model_panel_slots_[first], panel, slot, j;
@@ -82,7 +82,7 @@ static inline double model_scaled_(float part, int e, int degree) {
 #endif
 }
 
-/* The sum of expansion e's constant and the parts of all degrees. */
+/* The sum of the constant and of the homogeneous parts of all degrees in expansion e. */
 static inline double model_inner_(int e, const float u[]) {
     const model_coefficient_* next = model_degree_1_ + e * model_n_varying_;
     double inner = model_constants_[e];
@@ -111,8 +111,8 @@ static inline double model_inner_(int e, const float u[]) {
     return inner;
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], half_s, gaussian, wrong = 0.0f;
     int center = 0, cell, j, k;
@@ -125,7 +125,7 @@ static inline int model_evaluate_(const model_row_ row[], double values[], float
 #if model_has_slices_
     float off_sq, distance;
 #endif
-#if model_has_map_ && !model_row_bits_ /* comparisons with limits could hide NaN and infinity */
+#if model_has_map_ && !model_row_bits_ /* the map's comparisons with limits could hide NaN and infinity */
     wrong = model_not_finite_(row);
 #endif
 #if model_has_domain_

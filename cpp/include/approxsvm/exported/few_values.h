@@ -1,4 +1,4 @@
-/* Sums over support vectors on a grid with few values: all decision values with their bounds
+/* Sums over support vectors on a grid of few values per feature: all decision values with their bounds
    (backends/c99/few_values.py). Numbers:
 
    model_n_terms_            support vectors; the codes of a vector, of model_step_bits_ bits and at most
@@ -11,9 +11,9 @@
                              and model_besides_ are for rows off the grid; no bound is above model_most_ */
 #include "float32.h"
 
-/* The squared distance of two rows in steps. With one bit, it is the number of differing bits. With two bits, 16
-   features at a time, it is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow
-   clears high: 2 - 1 = 1. Otherwise, it is summed feature by feature. */
+/* The squared distance between two rows, in steps. With one bit per code, it is the number of differing bits. With two
+   bits, 16 features are processed at a time: |a - b| = 2 high + low, whose square is low + 4 high + 4 high low; a
+   borrow clears high, as in 2 - 1 = 1. Otherwise, the distance is summed feature by feature. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #if model_step_bits_ == 1
     uint32_t sum = 0;
@@ -51,7 +51,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #endif
 }
 
-/* The squared distance, in steps, of a row that is not on the grid. */
+/* The squared distance, in steps, between a row off the grid and a support vector. */
 static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     float s[4];
     int j;
@@ -64,8 +64,8 @@ static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
 #if model_maps_rows_
     double x[model_n_widest_];

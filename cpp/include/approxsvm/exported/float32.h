@@ -3,8 +3,8 @@
 #define APPROXSVM_EXPORTED_FLOAT32_H
 #include "../program/bits.h"
 
-/* exp(x) within 1.5 ULP for -87.33 <= x <= 0; 0 for smaller x. Here x = n ln 2 + r, where n ln 2 is computed in two
-   parts, and a polynomial gives exp(r). */
+/* exp(x) within 1.5 ULP for -87.33 <= x <= 0; 0 for smaller x. Here x = n ln 2 + r; n ln 2 is subtracted in two parts,
+   and a polynomial approximates exp(r). */
 static inline float approxsvm_exp32(float x) {
     const float shift = 12582912.0f;
     const int is_far = x < -87.33f;

@@ -1,7 +1,8 @@
-/* Quadratic forms and norms of up to model_n_varying_ coordinates. The order of additions differs from the core's, and
-   suits processors without SIMD. The core (expansion/polynomial.hpp) keeps eight lanes separate until the end; here,
-   this could take eight products instead of one. Chains of additions are no longer than the core's form_depth() and
-   norm_depth() (bounds/certificate.hpp), as assumed by the bounds; tests/backends/test_c_paths.py counts them. Numbers:
+/* Quadratic forms and norms of up to model_n_varying_ coordinates. The order of additions suits processors without SIMD
+   and differs from the core's. The core (expansion/polynomial.hpp) keeps eight lanes separate until the end, which
+   without SIMD could take eight products instead of one. Chains of additions are no longer than the core's form_depth()
+   and norm_depth() (bounds/certificate.hpp), as assumed by the bounds; tests/backends/test_c_paths.py counts them.
+   Numbers:
 
    model_degree_             degree of the expansions; their coefficients are integers if model_is_quantized_ */
 

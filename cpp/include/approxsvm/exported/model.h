@@ -1,7 +1,8 @@
-/* A compiled model in C99, without heap or libc. The including file defines its numbers: macros and constant arrays
-   with names that begin with `model_`; those that end with _ are internal. A macro not needed by a model is undefined,
-   which means 0 in conditions. `approxsvm export --c` writes an artifact's numbers, followed by this code with the
-   model's name instead of `model` and without the parts whose conditions are false (backends/c99/text.py). */
+/* A compiled model in C99, without heap or libc. The including file defines the model's numbers: macros and constant
+   arrays whose names begin with `model_`. Names that end with _ are internal. Macros that a model does not need are
+   undefined, so they count as 0 in conditions. `approxsvm export --c` writes an artifact's numbers, followed by this
+   code with the model's name instead of `model` and without the parts whose conditions are false
+   (backends/c99/text.py). */
 #include "../program/bits.h"
 #include "preamble.h"
 

@@ -2,12 +2,12 @@
    op whose arithmetic differs from the source's. A missing value is NaN until a lookup replaces it. A row rejected by
    an op becomes NaN at the end.
 
-   The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the map's kinds are defined. It
-   replaces model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, by model_op_n_[k] outputs; the
-   row then has model_op_width_[k] numbers. The op's doubles begin at model_op_doubles_[k] in model_doubles_, its
-   integers at model_op_integers_[k] in model_integers_, and the meaning of model_op_details_[k] depends on the kind. If
-   model_op_is_source_[k] is true, the inputs are the source's own numbers; if model_op_is_exact_[k] is true, they have
-   no radii.
+   The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that occur in the map are
+   defined. Op k replaces model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, by model_op_n_[k]
+   outputs; the row then has model_op_width_[k] numbers. The op's doubles begin at model_op_doubles_[k] in
+   model_doubles_, its integers at model_op_integers_[k] in model_integers_, and the meaning of model_op_details_[k]
+   depends on the kind. If model_op_is_source_[k] is true, the inputs are the source's own numbers; if
+   model_op_is_exact_[k] is true, they have no radii.
 
    Consecutive ops that each read one number are applied to one number after another. An op that reads several numbers
    begins a loop over the row, shared by the ops up to model_op_ends_[k]. At the end of the loop, model_op_keeps_[k]
@@ -17,8 +17,8 @@
    outputs. */
 #include "../program/ball.h"
 
-/* The first number of a row used by op k, and whether the op uses number j. Without model_has_parts_, an op uses all
-   numbers. */
+/* The index of the first number that op k uses, and whether op k uses number j of the row. Without model_has_parts_, an
+   op uses all numbers. */
 static inline int model_first_input_(int k) {
     (void)k;
 #if model_has_parts_
@@ -38,7 +38,7 @@ static inline int model_takes_(int k, int j) {
 
 #if model_op_affine_
 #include "../program/ops/affine.h"
-/* A scaler. model_op_details_ states which parts it has; each part has one number per input. The parts follow three
+/* A scaler. model_op_details_ states which arrays it has, each with one number per input. The arrays follow three
    doubles: bounds on the rounding of operations and on underflow, and the relative error of the parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
     const double *const own = model_doubles_ + (int)model_op_doubles_[k], *part = own + 3 + j;
@@ -97,8 +97,7 @@ static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
 #endif
 
 #if !model_maps_rows_
-/* Feature j of a row as mapped by the source, in its order of operations; the bound table includes the error of this
-   number. */
+/* Feature j of a row, mapped in the source's order of operations; the bound table includes the error of this number. */
 static inline double model_feature_(const model_row_ row[], int j) {
     approxsvm_ball b;
     b.value = model_given_(row, j);
@@ -143,7 +142,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #include "../program/ops/normalizer.h"
 #endif
 
-/* The output, for input j, of an op that reads one number, and whether it rejects the row. */
+/* Output j of op k, which reads only number b, and whether the op rejects the row. */
 static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_refused) {
     const double* const number = model_doubles_ + (int)model_op_doubles_[k] + j;
     (void)number, (void)is_refused;
@@ -200,7 +199,7 @@ static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_r
     }
 }
 
-/* The data read by ops of several numbers. */
+/* The data of ops that read several numbers. */
 typedef struct {
     const double* x;
 #if model_n_radii_
@@ -214,7 +213,7 @@ typedef struct {
 #endif
 } model_inputs_;
 
-/* Number i of the row read by op k, and input i of op k. */
+/* Number i of the row that op k reads, and input i of op k. */
 static inline approxsvm_ball model_number_(const model_inputs_* in, int k, int i) {
     approxsvm_ball b;
     b.value = in->x[i];
@@ -266,7 +265,7 @@ static inline approxsvm_ball model_bent_(const model_inputs_* in, int k, int j) 
 #endif
 
 #if model_op_monomials_
-/* A product of up to model_op_details_ factors; an index equal to model_op_n_inputs_ stands for no factor. */
+/* A product of up to model_op_details_ factors; an index equal to model_op_n_inputs_ stands for the factor 1. */
 static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, int j) {
     const int degree = (int)model_op_details_[k];
     const model_integer_* const factors = model_integers_ + model_op_integers_[k] + j * degree;
@@ -285,8 +284,8 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #endif
 
 #if model_op_normalizer_
-/* Measures the norm for a normalizer. The op's double bounds the loss by underflow. model_op_details_ is the kind of
-   norm, plus 4 for sparse rows. */
+/* Computes the norm for a normalizer. The op's double is a bound on the loss by underflow. model_op_details_ is the
+   kind of norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
     const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
     double came = 0.0;
@@ -303,8 +302,8 @@ static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int 
 #endif
 
 #if model_op_projection_
-/* An output of a projection. The doubles are the bias, the column norms, the bias errors, and the matrix, output by
-   output. */
+/* Output j of a projection. The op's doubles are the biases, the column norms, the bias errors, and the matrix, column
+   by column. */
 static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, int j) {
     const int n = (int)model_op_n_[k], n_inputs = (int)model_op_n_inputs_[k];
     const double *const number = model_doubles_ + (int)model_op_doubles_[k] + j, *row = number - j + 3 * n;
@@ -380,7 +379,7 @@ static inline double model_map_(const model_row_ row[], double x[]) {
 #endif
     in.x = x;
 #if model_op_normalizer_
-    in.norm.value = in.norm.radius = 0.0; /* compilers do not see that the norm is set before it is read */
+    in.norm.value = in.norm.radius = 0.0; /* compilers cannot tell that the norm is set before it is read */
 #endif
 #if model_op_projection_
     in.reach = 0.0;

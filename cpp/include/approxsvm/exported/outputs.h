@@ -7,7 +7,8 @@
    model_has_shares_         if there are probabilities: model_probabilities_of_ and model_intervals_of_ compute
                              them, with scratch space for model_n_room_of_ doubles
    model_by_shares_          if labels depend on probabilities
-   model_numbers_            with model_is_each_, model_is_positive_, model_is_of_values_: fields of approxsvm_outputs
+   model_numbers_            and model_is_each_, model_is_positive_, model_is_of_values_: the fields of
+                             approxsvm_outputs
    model_has_labels_         if labels are needed
    model_is_summand_         if an ensemble sums the model's numbers; model_is_target_: if it uses the labels */
 #if model_has_shares_
@@ -42,7 +43,7 @@ static inline void model_shares_(const double values[], const float bounds[], do
     model_probabilities_of_(&model_parameters_, values, p, room);
     model_intervals_of_(&model_parameters_, values, bounds, lowest, highest, room);
 }
-/* A row's probabilities and their intervals. Returns 0 for a row without values, whose probabilities are 0. */
+/* Computes a row's probabilities and their intervals. For a row without values, stores zeros and returns 0. */
 static inline int model_row_shares_(const model_row_ row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values_];
     float bounds[model_n_values_];
@@ -115,8 +116,8 @@ static inline int model_label_(const model_row_ row[], int* is_proven) {
 #endif
 
 #if model_is_summand_
-/* The numbers of a member that an ensemble sums, and a bound on the error of each. Returns 0 for a row without
-   values. */
+/* The numbers that a member contributes to an ensemble's sums, and a bound on the error of each. Returns 0 for a row
+   without values. */
 static inline int model_summands_(const model_row_ row[], double number[], double off[]) {
     int is_known, k;
 #if model_has_shares_
@@ -145,8 +146,8 @@ static inline int model_summands_(const model_row_ row[], double number[], doubl
 #endif
 
 #if model_is_target_
-/* The labels of a member for its targets, and whether they are proven; the sign of each value of a regression gives a
-   label. Returns 0 for a row without values. */
+/* The labels of a member for its targets, and whether they are proven. If the member is a regressor, the sign of each
+   value selects a label. Returns 0 for a row without values. */
 static inline int model_own_targets_(const model_row_ row[], int labels[], int is_proven[]) {
 #if model_has_labels_
     labels[0] = model_label_(row, is_proven);

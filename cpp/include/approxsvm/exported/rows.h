@@ -1,11 +1,12 @@
-/* Rows: their numbers or codes, their coordinates, and which rows are rejected. Numbers:
+/* Rows: their numbers or codes, their coordinates, and the conditions under which they are rejected. Numbers:
 
    model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold floats
    model_steps, _offsets     a number is step * code + offset
    model_n_features          number of features of a raw row
-   model_n_used_             features used by the model; with model_has_columns_, they are at model_columns_
-   model_n_checked_          further features, at model_checked_columns_, that the source rejects unless they are
-                             finite, or unless they are finite or NaN (model_checked_nan_)
+   model_n_used_             number of features used by the model; with model_has_columns_, they are in the columns
+                             model_columns_
+   model_n_checked_          number of further features, in the columns model_checked_columns_, that the source rejects
+                             unless they are finite, or unless they are finite or NaN (model_checked_nan_)
    model_n_looked_up_        numbers checked or replaced by a lookup (below), if any
    model_n_replaceable_      features that may be NaN because a later lookup replaces NaN (model_takes_nan_)
    model_has_map_            if the source maps rows; if only codes are mapped, model_is_folded_
@@ -22,7 +23,7 @@ typedef int16_t model_row_;
 typedef float model_row_;
 #endif
 
-/* The column of used number j. */
+/* The column of the j-th number that the model uses. */
 static inline int model_column_(int j) {
 #if model_has_columns_
     return (int)model_columns_[j];
@@ -76,7 +77,7 @@ static inline int model_is_saturated_(const model_row_ row[]) {
 }
 
 #if !model_row_bits_
-/* Whether a column checked, but not used, by the source holds a number that the source rejects. */
+/* Whether a column that the source checks but does not use holds a number that the source rejects. */
 static inline int model_has_refused_(const float row[]) {
     int refused = 0;
 #if model_n_checked_
@@ -90,7 +91,7 @@ static inline int model_has_refused_(const float row[]) {
 #endif
     return refused;
 }
-/* Whether x, which is used number j, is NaN and allowed to be. */
+/* Whether x, the j-th number that the model uses, is NaN where NaN is allowed. */
 static inline int model_is_replaced_(float x, int j) {
 #if model_n_replaceable_
     return model_takes_nan_[j] && x != x;
@@ -103,7 +104,7 @@ static inline int model_is_replaced_(float x, int j) {
 
 #if model_n_looked_up_
 #include "../program/ops/lookup.h"
-/* The value found by the lookup for feature j of a row; NaN if the row is rejected. */
+/* The value that the lookup finds for feature j of a row; NaN if it rejects the row. */
 static inline double model_given_(const float row[], int j) {
     const double x = (double)row[model_lookup_source_[j]];
     const int begin = j > 0 ? (int)model_lookup_ends_[j - 1] : 0;
@@ -128,7 +129,7 @@ static inline float model_not_finite_(const float row[]) {
     return model_has_refused_(row) ? approxsvm_nan32() : wrong;
 }
 #else
-/* Used number j of a row. */
+/* The j-th number of a row that the model uses. */
 static inline double model_given_(const model_row_ row[], int j) {
     return (double)model_raw_(row, model_column_(j));
 }

@@ -1,10 +1,10 @@
 /* Sums over terms, or polynomials of degree 2: all decision values with their bounds (backends/c99/sums.py). Numbers:
 
    model_n_terms_            number of terms; their vectors are in model_vectors_
-   model_n_weights_          functions that contain a term, with model_weights_; terms up to model_ends_[g] are in the
-                             functions model_places_
-   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as given by model_is_tanh_,
-                             model_is_cos_ with model_phases_, or model_is_gaussian_; else t itself
+   model_n_weights_          number of functions that contain a term, with weights model_weights_; terms up to
+                             model_ends_[g] are in the functions model_places_
+   model_exponent_           a term is t^exponent, where t is an inner product plus model_coef0_; or as defined by
+                             model_is_tanh_, model_is_cos_ with model_phases_, or model_is_gaussian_; else t itself
    model_is_form_            polynomials instead of terms, in model_degree_1_ and model_degree_2_
    model_is_centered_        if rows are relative to model_centers_
    model_limit_sq_           rows with a larger sum of squares have no values
@@ -86,7 +86,7 @@ static inline float model_limited_(float bound, int k) {
 #endif
 }
 
-/* Loads a row in float32; *moved is the distance by which rounding moves it. Returns the row's sum of squares. */
+/* Loads a row in float32; rounding moves the row by at most *moved. Returns the row's sum of squares. */
 static inline float model_load_(const model_row_ row[], float u[], float* moved) {
     int j;
 #if model_maps_rows_
@@ -112,8 +112,8 @@ static inline float model_load_(const model_row_ row[], float u[], float* moved)
 #endif
 }
 
-/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
-   bounds. */
+/* Computes all decision values and their bounds. For a row without values, stores NaN with infinite bounds and returns
+   0. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], moved, reach = model_load_(row, u, &moved);
     const int is_saturated = model_is_saturated_(row);

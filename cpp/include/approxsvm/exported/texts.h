@@ -1,7 +1,7 @@
 /* String codes. model_categories holds the strings for each of the columns model_text_columns_, in byte order, from
    model_text_starts_ on; model_nulls_ states in which columns a missing value is a separate category. */
 
-/* Returns the number that represents a string (UTF-8, terminated by 0) in a string column of a row; -1 for a string
+/* Returns the number that represents a string (UTF-8, terminated by 0) in a string column of a row, or -1 for a string
    that the model does not know. A null pointer is a missing value. */
 static inline float model_category_code(int column, const char* text) {
     int i, k;

@@ -1,5 +1,5 @@
 // Computes scores, probabilities and the class predicted by the source from a row's decision values, and determines
-// which of these results are certain if values are known only within bounds. Applies program/scores.h and
+// which of these results are certain if the values are known only to within bounds. Applies program/scores.h and
 // probabilities.h to an artifact's outputs.
 //
 // There is one value per pair of classes (in order) or one per class; n_classes >= 2. A one-class model has two
@@ -28,8 +28,8 @@ inline approxsvm_outputs parameters_of(const OutputsView& outputs, std::size_t n
             static_cast<int>(outputs.positive), outputs.calibration_shape != DecisionShape::ovr, outputs.numbers};
 }
 
-// Returns whether the largest of several values is certainly the largest. A quick test suffices for most rows, because
-// 2^-48 of the sum of absolute values exceeds the rounding of around().
+// Returns whether the largest of several values is certainly the largest. A quick test suffices for most rows: its
+// slack, 2^-48 times the sum of absolute values, exceeds the rounding error of around().
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
     const double value = values[winner], bound = bounds[winner];
@@ -66,7 +66,7 @@ inline constexpr ProbabilityFunctions probability_functions[] = {
 #include "../artifact/schema.inc"
 };
 
-// If has_probabilities() is true, compute the probabilities of all classes and intervals that contain the exact
+// If has_probabilities() is true, computes the probabilities of all classes, and intervals that contain the exact
 // probabilities.
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {

@@ -28,18 +28,18 @@ APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {
     }
 }
 
-// Returns the index of the largest number; if several are equal, of the first, as in LIBSVM.
+// Returns the index of the largest number; ties go to the first, as in LIBSVM.
 APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const double* x) {
     return static_cast<std::size_t>(approxsvm_first_largest(static_cast<int>(n), x));
 }
 
-// Returns the label index in a two-class or one-class model by LIBSVM's rule: 0, the first label, if f > 0, else 1. In
+// Returns the label index in a two-class or one-class model by LIBSVM's rule: 0 (the first label) if f > 0, else 1. In
 // a one-class model, 0 means an inlier (+1), and 1 an outlier (-1).
 inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }
 
-// Returns the class that wins by the values; `votes` is scratch space for n_classes counts.
+// Returns the class that wins the votes of the pairs' values; `votes` is scratch space for n_classes counts.
 inline std::size_t vote_winner(std::size_t n_classes, const double* values, std::uint32_t* votes) {
     return static_cast<std::size_t>(approxsvm_vote_winner(static_cast<int>(n_classes), values, votes));
 }

@@ -19,15 +19,15 @@ APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
 }
 
 /* A bound on the distance between x and the value computed by the source, which is rounded like x, so that both lie
-   within the radius of the exact value. Comparing with x minus and with x plus this bound misses no value in
-   between. */
+   within the radius of the exact value. A comparison with both x - reach and x + reach therefore misses no value that
+   the source may have. */
 APPROXSVM_PROGRAM double approxsvm_reach(approxsvm_ball x) {
     return 2.0 * (1.0 + 0x1p-30) * x.radius + (0x1p-52 * approxsvm_abs(x.value) + 0x1p-1060);
 }
 
 /* An upper bound on a norm, given the sum of n squares, with a relative excess below 1e-5: Newton's iteration for the
-   square root never ends below the root, whatever value it starts from. Squares that underflow float64 come from values
-   below 2^-537. */
+   square root never ends below the root, whatever value it starts from. A square underflows float64 only if the value
+   is below 2^-537. */
 APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     double root = approxsvm_double_of_bits((approxsvm_bits_of_double(sum_of_squares) >> 1) + ((uint64_t)0x1FF8 << 48));
     root = 0.5 * (root + sum_of_squares / root);
@@ -35,7 +35,8 @@ APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     return (1.0 + 0x1p-30) * root + (double)n * 0x1p-500;
 }
 
-/* The number of edges, out of n in ascending order, that are at most x: the index of the piece containing x. */
+/* The number of edges that are at most x, out of n in ascending order. This is the index of the piece that contains x.
+   */
 APPROXSVM_PROGRAM int approxsvm_piece(double x, const double* edges, int n) {
     int low = 0;
     while (n > 0) {

@@ -10,8 +10,8 @@
        sum |w| e + (n + 4) u (|addend| + sum |w x|)
 
    of the computed sum, if e bounds the error of each value x. The source's rounding error is at most as large, in
-   whatever order the source adds and divides; the unit covers the rounding of both core and source. Products with a
-   subnormal weight lose up to 2^-1074 times the value. Values with weight 0 may have no bound. */
+   whatever order the source adds and divides; approxsvm_unit_of_sum() covers the rounding of both core and source.
+   Products with a subnormal weight lose up to 2^-1074 times the value. Values with weight 0 may have no bound. */
 APPROXSVM_PROGRAM double approxsvm_unit_of_sum(int n) {
     return 2.02 * ((double)n + 4.0) * 0x1p-53;
 }
@@ -30,8 +30,8 @@ APPROXSVM_PROGRAM double approxsvm_bound_of_sum(double unit, double bound) {
     return bound * (1.0 + unit);
 }
 
-/* Whether the winner is the same however the `n_open` members without certain labels vote. Such a member counts with
-   1/2 +- 1/2 for each of its labels. If there are none, the source and the core add the same values in the same
+/* Whether the winner is the same however the `n_open` members without certain labels vote. Such a member adds 1/2 +-
+   1/2 to the vote for each of its labels. If n_open is 0, the source and the core add the same values in the same
    order. */
 APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_open, const double* sums, const double* bounds) {
     const int winner = approxsvm_first_largest(n, sums);

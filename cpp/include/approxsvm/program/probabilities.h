@@ -7,9 +7,9 @@
    scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.
 
    All functions but one are monotone in each value or score, so the endpoints of the intervals of values or scores map
-   to the endpoints of the probability intervals. The functions widen these intervals by more than their rounding. The
-   core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
-   bit-identical to theirs. */
+   to the endpoints of the probability intervals. The functions widen these intervals by more than their own rounding
+   errors. The core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities
+   are bit-identical to theirs. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
@@ -27,8 +27,8 @@ APPROXSVM_ANSWER double approxsvm_sigmoid(double x) {
     return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
 
-/* The interval of 1 / (1 + exp(slope f + intercept)). The terms slope f and intercept may be large and cancel. Then the
-   rounding of slope f matters; it depends on whether the compiler fuses the product with the sum. */
+/* The interval of 1 / (1 + exp(slope f + intercept)). The terms slope f and intercept may be large and cancel. In that
+   case, the rounding of slope f matters, and it depends on whether the compiler fuses the product with the sum. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f, double slope, double intercept) {
     const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
     const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
@@ -44,8 +44,8 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
     return p;
 }
 
-/* Widens intervals by the rounding of their endpoints and of the probabilities. This comes from sums over all classes
-   (share_ends), or is a few units in the last place of values of at most 1. */
+/* Widens intervals by the rounding errors of their endpoints and of the probabilities. These come from sums over all
+   classes (share_ends), or are a few units in the last place of values of at most 1. */
 APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, double* highest) {
     const double slack = (16.0 + 4.0 * (double)n) * 0x1p-53 + extra;
     int c;
@@ -55,7 +55,7 @@ APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, doubl
     }
 }
 
-/* Fills the intervals of two classes from the interval of one. */
+/* Fills the intervals of both classes from the interval of one of them. */
 APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, double extra, double* lowest,
                                          double* highest) {
     lowest[of_class] = p.lowest;
@@ -75,14 +75,15 @@ APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* high
     approxsvm_widen(n, 0.0, lowest, highest);
 }
 
-/* Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
-   `hi` are widened for their relative rounding and for the underflow of exp, so that no `hi` is 0 afterwards.
+/* Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. The
+   function first widens `lo` and `hi` by their relative rounding and for the underflow of exp, so no `hi` is 0
+   afterwards.
 
    Let `others` be the sum of the other values. Then x_c / (x_c + others) is increasing in x_c and decreasing in
    `others`, which is the sum before x_c plus the sum after it, because subtracting x_c from the total could cancel
    digits. Each value passes through n - 1 additions of nonnegative values, and one division: the relative errors of an
-   endpoint and of a probability are at most n u, in whatever order the values are added. Both errors are below the 4 n
-   u of widen, because no probability exceeds 1. */
+   endpoint and of a probability are at most n u, in whatever order the values are added. Because no probability exceeds
+   1, both errors together are below 4 n u, by which widen enlarges intervals. */
 APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double* lowest, double* highest) {
     const double wider = 0x1p-50, tiny = 0x1p-1020;
     double sum_lo = 0.0, sum_hi = 0.0;
@@ -111,8 +112,9 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
    APPROXSVM_COUPLING_TOLERANCE. */
 #define APPROXSVM_SCRATCH_pairwise_sigmoid(n) ((n) * ((n) + 1))
 
-/* LIBSVM's constants: pairwise probabilities keep this distance from 0 and 1; coupling ends if the classes differ by
-   less than the tolerance divided by n, or after this number of sweeps, or n sweeps if n is larger. */
+/* LIBSVM's constants. Pairwise probabilities keep a distance of APPROXSVM_LEAST_PAIR from 0 and 1. Coupling ends when
+   the classes differ by less than the tolerance divided by n, or after the larger of APPROXSVM_COUPLING_SWEEPS and n
+   sweeps. */
 #define APPROXSVM_LEAST_PAIR 1e-7
 #define APPROXSVM_COUPLING_TOLERANCE 0.005
 #define APPROXSVM_COUPLING_SWEEPS 100
@@ -372,7 +374,8 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
         approxsvm_unknown_ends(n, lowest, highest);
         return;
     }
-    /* Here and in the probabilities, products and differences err by at most a few roundings of the largest product. */
+    /* Here, and in the computation of the probabilities, the errors of products and differences are at most a few
+       roundings of the largest product. */
     for (c = 0; c < n; ++c) {
         lo[c] = APPROXSVM_EXP(lo[c] - top - 0x1p-50 * scale);
         hi[c] = APPROXSVM_EXP(hi[c] - top + 0x1p-50 * scale);
@@ -390,7 +393,7 @@ APPROXSVM_ANSWER void approxsvm_members_mean(const approxsvm_outputs* o, const d
     for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) p[c] = values[c] / o->numbers[0];
 }
 
-/* The bound on a sum covers the rounding of the total and of the quotient (ensembles.h). */
+/* The bound on a sum covers the rounding of the total weight and of the quotient (ensembles.h). */
 APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, const double* values,
                                                   const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
                                                   double* room) {
@@ -404,8 +407,8 @@ APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, co
     approxsvm_widen(APPROXSVM_N_CLASSES(o), 0.0, lowest, highest);
 }
 
-/* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
-   ten ascending marks. LIBSVM returns 0 at exactly the last mark and for NaN. */
+/* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model. It depends on the bin, between
+   ten ascending marks, that contains the row's value. LIBSVM returns 0 at exactly the last mark and for NaN. */
 #define APPROXSVM_SCRATCH_density_marks(n) 1
 #define APPROXSVM_N_MARKS 10
 
@@ -435,7 +438,7 @@ APPROXSVM_ANSWER void approxsvm_density_marks_ends(const approxsvm_outputs* o, c
     (void)room;
     p.lowest = approxsvm_inlier(f.lowest, o->numbers);
     p.highest = approxsvm_inlier(f.highest, o->numbers);
-    if (f.lowest <= last && last <= f.highest) { /* a non-decreasing step function elsewhere */
+    if (f.lowest <= last && last <= f.highest) { /* elsewhere, the function is a non-decreasing step function */
         p.lowest = 0.0;
         p.highest = p.highest > 0.9 ? p.highest : 0.9;
     }

@@ -1,8 +1,8 @@
 /* Class scores, intervals for the scores of exact values, and labels by the largest score.
 
    There is one value per pair of classes (votes.h) or per class. A bound limits a value's distance from the exact
-   value. Infinite, NaN or negative bounds carry no information; neither do nonfinite values. Intervals contain the
-   results of these functions for the exact values, in this arithmetic and over the real numbers: the rounding of these
+   value. Infinite, NaN and negative bounds carry no information; nor do nonfinite values. Intervals contain the results
+   of these functions for the exact values, in this arithmetic and over the real numbers: the rounding of these
    functions is part of every interval. */
 #ifndef APPROXSVM_PROGRAM_SCORES_H
 #define APPROXSVM_PROGRAM_SCORES_H
@@ -20,7 +20,7 @@ typedef struct {
     int of_values;         /* true if several classes are calibrated by values instead of scores */
     const double* numbers; /* parameters for the probability kind, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
-/* Exported headers define a macro as a constant if all models have the same number. */
+/* Exported headers define each of these macros as a constant if all their models have the same value. */
 #ifndef APPROXSVM_N_CLASSES
 #define APPROXSVM_N_CLASSES(o) ((o)->n_classes)
 #define APPROXSVM_IS_EACH(o) ((o)->is_each)
@@ -49,9 +49,9 @@ APPROXSVM_PROGRAM double approxsvm_confidence(double sum, double limit) {
     return approxsvm_abs(sum) <= 1e300 ? sum / (3.0 * (approxsvm_abs(sum) + 1.0)) : limit;
 }
 
-/* scikit-learn's one-vs-rest scores from one-vs-one values, votes + s / (3 (|s| + 1)), where s is the sum of the values
-   in favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0 instead
-   of 0, for the reason given in votes.h. */
+/* scikit-learn's one-vs-rest scores from one-vs-one values: votes + s / (3 (|s| + 1)), where s is the sum of a class's
+   pair values, each with the sign that favours the class. A value of 0 votes for the first class of its pair, unlike in
+   votes.h. Sums start at -0 instead of 0, for the reason given in votes.h. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, double* scores, double* sums) {
     int i, j;
     for (i = 0; i < n; ++i) scores[i] = sums[i] = -0.0;

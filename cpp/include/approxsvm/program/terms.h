@@ -1,4 +1,5 @@
-/* Terms of a sum f(z) = b + sum_i a_i g(t_i): powers, hyperbolic tangents or cosines of t_i = v_i . z + s_i.
+/* Terms of a sum f(z) = b + sum_i a_i g(t_i), where t_i = v_i . z + s_i and g is a power, the hyperbolic tangent or the
+   cosine.
 
    A term's power p is at least 1, or 0 for tanh and cos. For |t| <= B, the absolute values are at most:
 

@@ -28,7 +28,7 @@ APPROXSVM_PROGRAM int approxsvm_outcome(double value, double bound) {
     return value <= -bound ? approxsvm_second : approxsvm_unknown;
 }
 
-/* The index of the largest number; if several are equal, of the first. */
+/* The index of the largest number; ties go to the first. */
 APPROXSVM_ANSWER int approxsvm_first_largest(int n, const double* x) {
     int best = 0, c;
     for (c = 1; c < n; ++c) best = x[c] > x[best] ? c : best;
@@ -58,9 +58,9 @@ APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t*
     possible[j] += outcome != approxsvm_first;
 }
 
-/* The class that wins for every outcome of the unknown pairs, or -1. The worst case is possible: the winner loses all
-   its unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be an unknown
-   one. */
+/* The class that wins for every outcome of the unknown pairs, or -1 if there is none. The test assumes the worst case,
+   which can occur: the winner loses all its unknown pairs, and another class wins all its own. The pair of these two
+   classes may be among them. */
 APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, const uint32_t* possible) {
     const int winner = approxsvm_most_votes(n, certain); /* only this class can win in all cases */
     int c;

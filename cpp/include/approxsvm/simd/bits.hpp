@@ -1,5 +1,5 @@
-// Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from a distance's
-// digits. Only this file and simd.hpp depend on the compiler or CPU.
+// Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from the digits of an
+// integer distance. Only this file and simd.hpp depend on the compiler or CPU.
 #ifndef APPROXSVM_SIMD_BITS_HPP
 #define APPROXSVM_SIMD_BITS_HPP
 
@@ -66,8 +66,8 @@ APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
 
 // --- differing bits
 
-// Sets count[64 k + i] to the number of bits in which the row differs from the vector in lane i of panel k. Panel k,
-// (n_planes, 64) uint32, is at panels + 256 n_planes k.
+// Sets count[64 k + i] to the number of bits in which the row differs from the vector in lane i of panel k. Panel k, a
+// uint32 array of shape (n_planes, 64), is at panels + 256 n_planes k.
 #if defined(APPROXSVM_AVX512)
 
 #if defined(__AVX512VPOPCNTDQ__)
@@ -76,9 +76,9 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; preparing a model checks whether this one can. The function
-// reads cpuid itself, because zig's tables for __builtin_cpu_supports are empty. The operating system saves the
-// target's registers.
+// Not all CPUs of this target can count bits in vector registers, so this is checked when a model is prepared.
+// counts_bits() reads cpuid itself, because zig's tables for __builtin_cpu_supports are empty. It need not check the
+// operating system, which is known to save this target's registers.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
     unsigned eax, ebx, ecx, edx;
@@ -168,8 +168,8 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 // --- byte-wise lookups
 
 // Sets sum[64 k + i] to the sum over p < n_parts of tables[p][code p of the vector in lane i of panel k], which is
-// below 65,536; panels are (n_parts, 64) bytes. run_ends ascends to n_parts; a sum over the parts between two of its
-// consecutive elements is at most 255.
+// below 65,536. Each panel consists of bytes, of shape (n_parts, 64). The elements of run_ends are ascending, and the
+// last is n_parts; a sum over the parts between two consecutive elements is at most 255.
 #if defined(APPROXSVM_AVX512)
 inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
                            const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
@@ -186,7 +186,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
             even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
         }
-        // The first eight of every 16 lanes, and the other eight.
+        // `first` holds the sums of the first eight of every 16 lanes, and `second` the sums of the other eight.
         const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
         const auto store_quarter = [&](__m128i low, __m128i high, int k) {
             _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
@@ -256,7 +256,8 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// Costs per vector of a plane, of a part of codes, and of all other work, in float32 multiply-adds, measured on Zen 5.
+// Costs per support vector: of one bit plane, of one lookup, and of all other work. They are in float32 multiply-adds
+// and were measured on Zen 5.
 struct BitsWork {
     double plane, part, rest;
 };
@@ -268,7 +269,7 @@ constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 
 // --- a function of an integer by its digits: the product of a table entry for each digit
 
-// Number of digits in base digit_values; a single one if registers cannot hold tables.
+// Numbers of digits in base digit_values; a single digit if registers cannot hold the tables.
 #if defined(APPROXSVM_AVX512)
 
 constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;

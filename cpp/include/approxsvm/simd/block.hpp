@@ -51,7 +51,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The last square overlaps columns already loaded, and writes the same values again.
+        // The last square overlaps columns that are already loaded, and writes the same values to them again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }

@@ -16,8 +16,8 @@ constexpr double cosine_error_units = 8.0;
 
 // The common code for float32 and float64, given P. Let n be the integer nearest to t. Then |r| = |t - n| <= 1/2 is
 // exact, because both are multiples of the last place of t. Let a = 1/4 - |r|, which is in [-1/4, 1/4]; then cos(2 pi
-// t) = sin(2 pi a) = a P(a^2), where P is the weighted minimax polynomial (Remez) of sin(2 pi a) / a: its errors count
-// in full only where |sin| is 1. In units of u:
+// t) = sin(2 pi a) = a P(a^2), where P is the minimax polynomial (Remez) of sin(2 pi a) / a, weighted so that its
+// errors count in full only where |sin| is 1. The error of the result is, in units of u:
 //
 //     a is rounded only if |r| < 1/8, by at most u / 8; its factor |2 pi sin(2 pi r)| is below 4.5 there         0.6
 //     the stored coefficients: 0.83 in float32 and 0.5 in float64                                              0.9

@@ -21,8 +21,8 @@ constexpr float exp_min_argument = -87.33f;
 // polynomial of degree 4; its relative error is at most 3.1e-9. cpp/tests/test_simd.cpp tests every float32 in the
 // range.
 //
-// N registers are processed together, step by step, because the dependent operations on a single one would leave the
-// multiply-add units mostly idle.
+// N registers are processed together, step by step, because the operations on a single register depend on one another
+// and would leave the multiply-add units mostly idle.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
     const f32v shift = set1(12582912.0f);  // adding 1.5 * 2^23 rounds to the nearest integer

@@ -12,8 +12,8 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
 
-// Inner products are summed in chunks of this many features, which reduces the rounding error; chunks are shorter if
-// there are only a few of them.
+// Inner products are summed in chunks of this many features, which reduces the rounding error. With few features,
+// chunks are shorter.
 constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
@@ -71,9 +71,9 @@ inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1
     return total;
 }
 
-// Returns an upper bound on the Euclidean norm of n values whose squares have the sum `sq_norm`, computed with a depth
-// of at most n + 4 additions. If squares overflow or lose digits, the bound is computed from the values, which are
-// `stride` apart. It is infinite for NaN.
+// Returns an upper bound on the Euclidean norm of n values, given the sum of their squares, `sq_norm`, computed with a
+// summation depth of at most n + 4. If squares overflow or lose digits, the bound is computed from the values
+// themselves, which are `stride` elements apart. The bound is infinite if a value is NaN.
 inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
     const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
     if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;

@@ -25,9 +25,9 @@
 // valid for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one may be
 // fused and the other rounded. No code in the core assumes this: is_finite compares instead of subtracting, the error
 // of narrowing is measured on differences times a power of two, which are not rounded, the range reductions of exp have
-// exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds with
-// contraction (tests/zoo/executors). The last bits of values may differ between builds; only bit-identical LIBSVM
-// probabilities (program/probabilities.h) require -ffp-contract=off.
+// exact products, and products whose rounding error is computed are rounded_product. The executors in tests/zoo include
+// builds with contraction. The last bits of values may differ between builds; only bit-identical LIBSVM probabilities
+// (program/probabilities.h) require -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET_WORD baseline
@@ -68,8 +68,8 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Optimizes for size. A function that calls a cold function also becomes cold. Therefore, functions called by programs
-// are not cold and never inlined.
+// Optimizes for size. A function that calls a cold function also becomes cold. Functions called by programs are
+// therefore not marked cold, and are never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -83,7 +83,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// These are constants instead of std functions, which -O0 would emit as weak symbols.
+// Constants replace std::numeric_limits, whose functions -O0 would emit as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -222,7 +222,7 @@ APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
     return _mm512_castsi512_pd(
         _mm512_add_epi64(_mm512_slli_epi64(_mm512_castpd_si512(shifted), 52), _mm512_set1_epi64(0x3FF0000000000000)));
 }
-// Return the lanes [0, lanes64) and [lanes64, lanes) as float64.
+// These functions return lanes [0, lanes64) and [lanes64, lanes), respectively, as float64.
 APPROXSVM_INLINE f64v widen_low(f32v x) {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
 }
@@ -628,8 +628,8 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that select no instruction set. For them, small code is more important than fast calls with a
-// few rows.
+// The target of programs that select no instruction set. For such programs, small code is more important than fast
+// calls with few rows.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
@@ -637,8 +637,8 @@ constexpr bool is_portable = false;
 #endif
 
 // Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. On the portable target,
-// it is never two, which saves a third of the code; only blocks whose rows fit into two registers, but not into one,
-// cost more.
+// the number is never two, which saves a third of the code. Only blocks whose rows fit into two registers, but not into
+// one, then cost more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }

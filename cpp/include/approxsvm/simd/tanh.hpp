@@ -10,11 +10,11 @@ inline namespace APPROXSVM_TARGET {
 // Bound on |hyperbolic_tangent(x) - tanh(x)| in unit roundoffs of float64, which is also assumed for C libraries.
 constexpr double tanh_error_units = 6.0;
 
-// Computes tanh in place with e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u.
-// It changes the quotient, whose slope is 2 / (1 + e)^2, by at most u. The difference, the sum and the quotient are
-// each rounded once, which adds 3 u of a value of at most 1. The sign is a factor that is rounded only if |x| <
-// 2^-1000, when the quotient is below 2 u. The sum is below 5 u. +-infinity gives +-1, and NaN gives NaN.
-// cpp/tests/test_simd.cpp compares the results with tanhl.
+// Computes tanh in place with e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u,
+// which changes the quotient by at most u, because the slope of the quotient is 2 / (1 + e)^2 in absolute value. The
+// difference, the sum and the quotient are each rounded once, which adds 3 u of a value of at most 1. The sign is a
+// factor that is rounded only if |x| < 2^-1000, when the quotient is below 2 u. The sum is below 5 u. +-infinity gives
+// +-1, and NaN gives NaN. cpp/tests/test_simd.cpp compares the results with tanhl.
 template <int N>
 APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
     const f64v one = set1(1.0), nought = set1(0.0);

@@ -49,8 +49,8 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
     return exceeds(a, b) ? a : b;
 }
 
-// Returns whether overflow before a limit was harmless for a feature: both x - error and x + error, taken before this
-// op, must exceed the limit by a margin of a thousand roundings.
+// Returns whether overflow before a limit was harmless for a feature: the exact results for x - error and x + error,
+// where x is the op's input, must both be beyond the limit by a margin of a thousand roundings.
 APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, double x, double error, bool above) {
     const double* const* parts = op.parts;
     const double limit = parts[above ? part::high : part::low][j];
@@ -87,9 +87,9 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, doubl
 
 // --- the ops
 
-// Runs the op. Operations that a compiler might contract are in separate loops, so that x equals the source's value bit
-// for bit. `has_errors` states whether inputs have errors. The source multiplies sparse rows by 1 / divide, which adds
-// two roundings. limit() is called afterwards.
+// Runs the op. Operations that a compiler might contract are in separate loops, so that x is bit-identical to the
+// source's value. `has_errors` states whether inputs have errors. The source multiplies sparse rows by 1 / divide,
+// which adds two roundings. limit() is called afterwards.
 inline void run_affine(const MapOp& op, const double* gains, bool has_errors, bool is_sparse, double* x,
                        double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -124,8 +124,8 @@ inline void limit(const MapOp& op, double* x, double* error) {
     for (std::size_t j = 0; high && j < n; ++j) change(j, approxsvm_at_most({x[j], error[j]}, high[j]));
 }
 
-// The error that a float32 source adds to a feature: of_size |x - subtract| + constant, both 0 if the feature is
-// unchanged. Intermediate values are below `stretch` |x - subtract|.
+// The error that a float32 source adds to a feature is of_size |x - subtract| + constant; of_size and constant are 0 if
+// the feature is unchanged. Intermediate values are below `stretch` |x - subtract|.
 struct AffineInFloat32 {
     double of_size = unit32, constant, stretch = 1.0, gain = 1.0;
 
@@ -186,10 +186,9 @@ struct AffineOp : AnyOp {
 
     static bool as_source_of_sparse(const MapOp& op) { return !op.parts[part::divide]; }
 
-    // Returns the size of fill_gains()' output: the growth factors of errors, |multiply / divide|, and the
-    // contributions of underflow, n values each, and the sum of the latter; then the parameters of AffineInFloat32, n
-    // each; and, to bound norms, the largest of_size, the largest stretch and the norm of the constants. All values are
-    // rounded up.
+    // Returns the size of fill_gains()' output, whose values are all rounded up. It begins with n growth factors of
+    // errors, |multiply / divide|, then n contributions of underflow and their sum. The parameters of AffineInFloat32
+    // follow, n each. To bound norms, the largest of_size, the largest stretch and the norm of the constants come last.
     static std::size_t n_gains(const MapOp& op) { return 5 * op.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         constexpr double up = 1.0 + 0x1p-30;

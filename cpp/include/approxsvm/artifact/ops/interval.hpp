@@ -44,7 +44,8 @@ struct IntervalOp : AnyOp {
     }
 
   private:
-    // Distance from an interval endpoint within which float32 rounding may move a number across it.
+    // Returns the distance from an interval endpoint within which float32 rounding may move a number across the
+    // endpoint.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }

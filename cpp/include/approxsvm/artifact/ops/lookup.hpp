@@ -1,4 +1,5 @@
-// Each output is a step function of one input: thresholds, bins, categories, replacement of missing values.
+// Each output is a step function of one input, as in thresholds, bins, categories and the replacement of missing
+// values.
 #ifndef APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
 #define APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
 
@@ -63,7 +64,7 @@ struct LookupOp : AnyOp {
     }
 
   private:
-    // Special values: infinity for the input itself, NaN for a rejected row.
+    // Two values are special: infinity means that the output is the input itself, and NaN that the row is rejected.
     static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
         for (std::size_t k = 0; k < n; ++k) {
             const bool is_number = numbers[k] == numbers[k] && numbers[k] != HUGE_VAL;
@@ -72,9 +73,9 @@ struct LookupOp : AnyOp {
         return check.status() == Status::ok;
     }
 
-    // The maximum distance between y and the result of a float32 source. The source may round an edge, or the
-    // threshold, which is the next number below it. If the radius is 0, x equals the source's number, so only an edge
-    // that rounding moves to x can matter.
+    // The maximum distance between y and the result of a float32 source. The source may round an edge, or its own
+    // threshold, which is the next double below the edge. If the radius is 0, x equals the source's number, so only an
+    // edge that rounding moves to x can matter.
     static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
         if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may reject the row

@@ -24,7 +24,8 @@ struct MonomialsOp : AnyOp {
                                   from_to(0, op.n_inputs));
     }
 
-    // For sparse rows, the source starts with the first factor.
+    // For sparse rows, the source multiplies from the first factor on, so the result is the same only for up to two
+    // factors.
     static bool as_source_of_sparse(const MapOp& op) { return op.parts_number <= 2; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -55,8 +56,8 @@ struct MonomialsOp : AnyOp {
         }
     }
 
-    // A bound on the effect of underflow on a product, for any order of factors: no partial product exceeds `most`. It
-    // is infinite if a partial product may overflow float32.
+    // Returns a bound on the effect of underflow on a product, for any order of factors: no partial product exceeds
+    // `most`. The bound is infinite if a partial product may overflow float32.
     static double lost_in_float32(const MapOp& op, const std::uint32_t* factors, const double* x,
                                   const double* errors) {
         double most = 1.0;

@@ -32,7 +32,8 @@ struct NormalizerOp : AnyOp {
             bool overflows = false;
             const double length = normalize(which, rows, on.source, op.n_inputs, x, error, overflows);
             on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
-            // A source divides by this norm if its rows are sparse, but not if only the caller stores them as sparse.
+            // The source divides by such a small norm if its own rows are sparse, but not if only the caller stores
+            // them as sparse.
             if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
                 on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
         }
@@ -47,10 +48,10 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // Returns the norm. There is no bound if the norm may lie on either side of the smallest norm by which values are
-    // divided, except for rows of known zeros, which stay zero. With float32, the source uses least_norm32 for dense
-    // rows. Underflow of squares matters only for tiny norms. Sets `overflows` if the source's sum of absolute values
-    // or squares may be infinite, because the source then divides by infinity.
+    // Returns the norm. There is no error bound if the norm may lie on either side of the smallest norm by which values
+    // are divided; rows that are known to be all zeros are an exception, because they stay zero. With float32, the
+    // source uses least_norm32 for dense rows. Underflow of squares matters only for tiny norms. Sets `overflows` if
+    // the source's sum of absolute values or squares may be infinite, because the source then divides by infinity.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error,
                             bool& overflows) {
         const double u = source.unit(), tiny = source.tiny();

@@ -27,13 +27,13 @@ struct MapOp {
     std::size_t end() const { return first + n_inputs; }
     bool takes(std::size_t feature) const { return first <= feature && feature < end(); }
     bool makes(std::size_t place) const { return first <= place && place < first + n_outputs; }
-    // The position, after the op, of a feature not used by it, and the inverse function.
+    // Returns the index, after the op, of a feature that the op does not use; the next function is the inverse.
     std::size_t passed(std::size_t feature) const { return feature < first ? feature : feature - n_inputs + n_outputs; }
     std::size_t before(std::size_t place) const { return place < first ? place : place - n_outputs + n_inputs; }
 };
 
-// Finds an op's arrays, each aligned to a multiple of 8 bytes, from the start of the op on. If the start is null, only
-// sums the array sizes.
+// Finds an op's arrays, one after another from the op's start, each aligned to a multiple of 8 bytes. If the start is
+// null, only sums the array sizes.
 class OpArrays {
   public:
     explicit OpArrays(const unsigned char* first) : first_(first) {}
@@ -59,10 +59,10 @@ constexpr std::size_t map_rows_together = 8;
 
 // One mapped row, with bounds on its distance from the exact row.
 struct MappedRow {
-    const double* values;  // the mapped values, (n_features,), borrowed
+    const double* values;  // the mapped values, of shape (n_features,), borrowed
     const double* errors;  // a bound on the error of each value
     double error;          // a bound on the Euclidean distance; infinite if unknown
-    bool is_finite;        // true if no scaling overflowed float64 and no norm the source's type
+    bool is_finite;        // true if no scaling overflowed float64, and no norm overflowed the source's type
     bool is_inside;        // true if no op rejected a number; a rejected number is in `outside`
     Fault outside;
 };
@@ -75,14 +75,14 @@ struct MappedRow {
 // * each operation is rounded in proportion to its result, including the incoming error;
 // * an intermediate value above largest32 has an infinite error.
 // round_to_float32() adds the final rounding: the source stores each output as float32. An error of 0 then means that a
-// value equals the source's bit for bit, because any rounding makes the error positive.
+// value is bit-identical to the source's, because any rounding makes the error positive.
 constexpr double tiny32 = 0x1p-149, largest32 = 0x1.fffffep127;
 
 inline bool is_float32(double x) {
     return std::fabs(x) <= largest32 && static_cast<double>(static_cast<float>(x)) == x;
 }
 
-// The error of y, which the source stores as float32. The factor covers up to 2^14 operations in the source whose
+// Returns the error of y, which the source stores as float32. The factor covers up to 2^14 source operations whose
 // rounding is proportional to the source's value instead of y.
 inline double round_to_float32(double y, double error) {
     const double size = std::fabs(y);
@@ -107,7 +107,7 @@ struct RowsOnTheWay {
     std::size_t n_rows, stride;
     SourceRows source;
     bool has_errors;  // true if errors of x are stored; otherwise, all are 0
-    bool is_source;   // x equals the source's values bit for bit; with float32, only values with an error of 0
+    bool is_source;   // x is bit-identical to the source's values; with float32, only where the error is 0
     bool exactly;     // true to simulate twice the precision where this is slow
     bool has_normal;  // the map contains the op inverse_normal
     double *x, *error;
@@ -159,16 +159,16 @@ constexpr double most_parameter = 1e300;  // limit of parameters; larger ones mi
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x instead of y
     static constexpr bool by_feature = false;    // output j depends only on input j, and NaN maps to NaN
-    static constexpr bool as_source = false;     // results equal the source's bit for bit (FORMAT.md)
+    static constexpr bool as_source = false;     // results are bit-identical to the source's (FORMAT.md)
     static constexpr bool sums = false;          // the option `exactly` changes results
     static constexpr bool names_column = false;  // refuse() receives an input index; messages name the raw column
     static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header
     static bool hides_infinity(const MapOp&) { return false; }       // true if infinity may become a finite number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
-    // The next two functions are for kinds that are not by_feature. The first returns the index of the only output that
-    // is NaN if input j is NaN, or else nan_refused or nan_replaced. The second returns the index of the input on which
-    // output k depends, or several_columns.
+    // The next two functions are for kinds that are not by_feature. If input j is NaN, the first returns the index of
+    // the only output that is then NaN, or else nan_refused or nan_replaced. The second returns the index of the input
+    // on which output k depends, or several_columns.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
     // For a kind that is as_source, returns whether the source treats sparse rows like dense ones.

@@ -15,8 +15,8 @@ namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part
 
-// Returns an upper bound on the norm of column c of a projection's matrix; scaling by the column's maximum modulus
-// avoids overflow.
+// Returns an upper bound on the norm of column c of a projection's matrix; scaling by the column's maximum absolute
+// value avoids overflow.
 inline double column_norm(const MapOp& op, std::size_t c) {
     const double* matrix = op.parts[part::matrix] + c;
     const std::size_t n = op.n_inputs, m = op.n_outputs;
@@ -87,8 +87,8 @@ inline void run_projection(const MapOp& op, const double* column_norms, bool has
     }
 }
 
-// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, Dot2), for the few rows that need it; a
-// sum that overflows in this algorithm is computed in plain float64.
+// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, Dot2), for the few rows that need this
+// precision. A sum that overflows in this algorithm is computed in plain float64.
 inline void run_projection_exactly(const MapOp& op, bool has_errors, const double* x, const double* error, double* y,
                                    double* y_error) {
     constexpr double up = 1.0 + 0x1p-30;
@@ -112,7 +112,7 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
         }
         const double sum = total + lost;
         y[k] = sum + bias;
-        // The bias radius covers underflow and, with 2 u |y|, the rounding of the sum, u (|y| + |bias|).
+        // The bias radius covers underflow. Together with 2 u |y|, it also covers the sum's rounding: u (|y| + |bias|).
         const double own = bias_radius(op, k) + 0x1p-52 * std::fabs(y[k]);
         y_error[k] = (carried + 2.02 * depth * depth * moduli + own) * (1.0 + depth) * up;
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
@@ -156,7 +156,7 @@ struct ProjectionOp : AnyOp {
                check.each(field::op_bias_error, op.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // Number of gains: the norm of each matrix column, and for each column a flag, 1 if float32 represents it exactly.
+    // Number of gains: for each matrix column, its norm and a flag that is 1 if float32 represents the column exactly.
     static std::size_t n_gains(const MapOp& op) { return 2 * op.n_outputs; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         const std::size_t n = op.n_inputs, m = op.n_outputs;

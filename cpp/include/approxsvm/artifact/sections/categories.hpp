@@ -1,5 +1,4 @@
-// Reads the section "categories" in place (models/FORMAT.md): the strings encoded in raw columns, and the code of a
-// string.
+// Reads the section "categories" in place (models/FORMAT.md): the strings that the codes in raw columns stand for.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 
@@ -16,7 +15,7 @@ constexpr double unknown_category = -1.0, none_category = -2.0;
 // The strings of one column; none for a numeric column.
 struct ColumnTexts {
     const std::uint32_t*
-        ends;  // ends of the strings in `bytes`; ends[-1] is the start, except for the first string of all
+        ends;  // ends of all columns' strings in `bytes`; this column's string k ends at ends[first + k]
     std::size_t first, n;
     const char* bytes;
     double null;

@@ -7,8 +7,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the number of columns contributed by a member: the values of a regression, a number for each of a
-// classifier's labels, or its label.
+// Returns the number of columns contributed by a member: one for each value of a regressor, and for a classifier, one
+// per label, or a single one if the ensemble has targets.
 inline std::size_t n_columns_of(const ModelView& ensemble, const ModelView& member) {
     if (member.task == Task::regression) return member.n_decisions;
     return is_of_targets(ensemble) ? 1 : member.n_labels;
@@ -30,7 +30,7 @@ APPROXSVM_COLD inline bool columns_are_valid(Check& check, const CombinationView
     return true;
 }
 
-// Reads the section. n_columns is compared with the members later, when these are known.
+// Reads the section. n_columns is compared with the members' columns later, once the members are known.
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::combination];
     Check check(fault, section::combination, Status::bad_section);

@@ -44,8 +44,8 @@ inline void for_ops(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks the op with this index, which begins at byte `at` of the section and is applied to a row of n features; sets
-// `at` to the start of the next op. Also returns false for an op in a part that the program omits.
+// Checks the op with this index, which begins at byte `at` of the section and is applied to a row of n features, and
+// sets `at` to the start of the next op. Also returns false if the program omits the part that contains the op.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n,
                                            std::uint64_t index, MapOp& op, std::size_t& at) {
@@ -102,7 +102,7 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
     return false;
 }
 
-// Returns the raw column on which feature j before an op depends, or j if it depends on several.
+// Returns the raw column on which feature j of an op's input depends, or j if it depends on several.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, std::size_t j) {
     for (std::size_t wanted = op_number; wanted-- > 0;) {

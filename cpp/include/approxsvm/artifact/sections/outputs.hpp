@@ -8,10 +8,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The models that may have a kind of probabilities: any model, those with one value per pair, those with decision
-// values, or ensembles that sum numbers.
+// The models that may have a kind of probabilities: any model, models with one value per class pair, models with
+// decision values, or ensembles that sum their members' numbers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// A row's probabilities: none, or one per class (inlier and outlier are also classes).
+// The probabilities of a row: none, or one per class (inlier and outlier count as classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
 
 // The schema.inc entry for a kind of probabilities.
@@ -48,8 +48,8 @@ APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRule
     return check.status() == Status::ok;
 }
 
-// Checks that knots are increasing, heights are non-decreasing, and slopes are normal numbers, so that the rounding
-// error of an interpolated value is relative to it.
+// Checks that knots are increasing, heights are non-decreasing, and slopes are normal numbers, so that an interpolated
+// value has a small relative rounding error.
 APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
     check(field::outputs_height, heights[0], at_least(0.0), 0);
     check(field::outputs_height, heights[n - 1], from_to(0.0, 1.0 + max_excess), n - 1);
@@ -62,8 +62,8 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
     return check.status() == Status::ok;
 }
 
-// Returns whether n calibrators, each with a number of knots and its parameters, fill the rest of the section from byte
-// `at` on.
+// Returns whether the section, from byte `at` to its end, contains exactly n calibrators, each a number of knots
+// followed by parameters.
 APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                                  std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
@@ -79,7 +79,7 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
-// The model that a section "outputs" describes.
+// The model described by a section "outputs".
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;

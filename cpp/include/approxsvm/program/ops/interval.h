@@ -3,9 +3,9 @@
 #define APPROXSVM_PROGRAM_OPS_INTERVAL_H
 #include "../ball.h"
 
-/* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The
-   rounding error of x - low is computed. A number that differs from the source's may lie on the other side of a
-   multiple of length. */
+/* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact if x is at least low, and is rounded
+   otherwise. The rounding error of x - low is computed. If x is not the source's own number, the two may lie on
+   different sides of a multiple of length. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, double length, int is_source) {
     const double from_low = x.value - low, back = from_low - x.value;
     const double lost = approxsvm_abs((x.value - (from_low - back)) + (-low - back));

@@ -56,16 +56,16 @@ APPROXSVM_PROGRAM double approxsvm_inverse_normal_ratio(const double* coefs, dou
 
 /* Evaluates a ball. Let t = min(p, 1 - p), which is exact for p >= 1/2. Then |y| is a quotient of polynomials of degree
    7 whose terms all have the same sign, so that numerator and denominator have relative errors of at most 15 roundings
-   each; the error of the fit is less than one rounding. In the middle, q = 1/2 - t has an error of at most one
-   rounding, and so has 0.425^2 - q^2. The quotient, whose logarithm has a slope below 3, amplifies this error to three
-   roundings; with the division and the product, the total is less than 40 roundings. In the tails, the error of s =
-   sqrt(-log t) is at most 5.5 roundings, and subtracting 1.6 adds 2. Since dy / ds is 2 s t over the density at y,
-   which is at least t y (Mills' ratio), these errors contribute (5.5 s + 2) 2 s / y^2 roundings relative to y, at most
-   17 (at t = 0.075), and the total is less than 50. The bound allows for 64, plus 12 units for a float32 source, which
-   usually evaluates the function in float64; a float64 source performs the operations below. Nothing underflows: y is 0
-   or above 2^-53. The slope is the reciprocal of the density, which is a concave function of p, symmetric, 0 at 0, and
-   1 / sqrt(2 pi) at 1/2; it is therefore at least t sqrt(2 / pi), and also at least t y. Hence, within radius r of p,
-   the slope is at most the reciprocal of this lower bound on the density at t - r. */
+   each; the error of the fit is less than one rounding. In the middle, both q = 1/2 - t and 0.425^2 - q^2 have an error
+   of at most one rounding. The quotient, whose logarithm has a slope below 3, amplifies this error to three roundings;
+   with the division and the product, the total is less than 40 roundings. In the tails, the error of s = sqrt(-log t)
+   is at most 5.5 roundings, and subtracting 1.6 adds 2. Since dy / ds is 2 s t over the density at y, which is at least
+   t y (Mills' ratio), these errors contribute (5.5 s + 2) 2 s / y^2 roundings relative to y, at most 17 (at t = 0.075),
+   and the total is less than 50. The bound allows for 64, plus 12 units for a float32 source, which usually evaluates
+   the function in float64; a float64 source performs the operations below. Nothing underflows: y is 0 or above 2^-53.
+   The slope is the reciprocal of the density, which is a concave function of p, symmetric, 0 at 0, and 1 / sqrt(2 pi)
+   at 1/2; it is therefore at least t sqrt(2 / pi), and also at least t y. Hence, within radius r of p, the slope is at
+   most the reciprocal of this lower bound on the density at t - r. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int source) {
     const double *const coefs = approxsvm_inverse_normal_coefs(), least = APPROXSVM_LEAST_PROBABILITY;
     const double other = 1.0 - p.value, inner = other < p.value ? other : p.value, nearest = inner - p.radius;

@@ -9,8 +9,9 @@ typedef struct {
     double missing; /* the replacement of NaN */
 } approxsvm_lookup;
 
-/* Values up to 1e301 are numbers. One other value means that x is unchanged, and another that the row is rejected:
-   infinity and NaN in artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
+/* Values up to 1e301 are numbers. Two other values have special meanings: that x is unchanged, and that the row is
+   rejected. They are infinity and NaN in artifacts, but 3e301 and 2e301 in headers, because C99 constants cannot
+   express infinity and NaN. */
 APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
     return found > 2.5e301;
 }
@@ -22,8 +23,8 @@ APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* lookup, d
     return x == x ? lookup->values[approxsvm_piece(x, lookup->edges, lookup->n_edges)] : lookup->missing;
 }
 
-/* The maximum distance from y of values within `reach` of x, excluding edges; the distance of an unchanged x includes
-   its radius. */
+/* The maximum distance from y to the function's values at points within `reach` of x; where the function returns x
+   itself, the distance includes the radius of x. */
 APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, approxsvm_ball x, double reach,
                                                 double y) {
     const int last = approxsvm_piece(x.value + reach, lookup->edges, lookup->n_edges);

@@ -9,7 +9,7 @@
 #define APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS 0x1p-1074
 
 /* The ball of the norm of n values, where `came` is the norm of their radii. The relative error of a sum of n absolute
-   values or squares is at most gamma_(n + 3), in any order of summation; `lost` bounds the part of the norm lost by
+   values or squares is at most gamma_(n + 3), in any order of summation; `lost` is a bound on the norm's loss by
    underflow: for squares, n times 0x1p-536, which matters only for tiny norms. A maximum (n = 0) is not rounded. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
     const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;

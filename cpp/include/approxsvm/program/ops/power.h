@@ -17,8 +17,8 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
    (1 - exp(-t)) <= 6 u (1 + max(t, 0)); expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is
    at most 16 of the source's units, or 14 |t| units if x^p is computed from L. The error of the source's power p is d =
    (4 + 2 |p|) units: the power is rounded, 2 - p is rounded, and a power below 2 units may be treated as 0. The
-   derivative with respect to p is at most L y, for the largest y in between. The error from underflow in the source is
-   far below 14 units of y or 16 units of x^p / p. */
+   derivative with respect to p is at most L y, for the largest y between the two powers. The error from underflow in
+   the source is far below 14 units of y or 16 units of x^p / p. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
@@ -45,8 +45,8 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
     return at;
 }
 
-/* Evaluates a ball. The function is increasing in x, so its values lie between those at both endpoints. Below 0 and
-   above 0, the parts of the source's error are also monotone, so the largest error is at an endpoint or, in the shifted
+/* Evaluates a ball. The function is increasing in x, so its values lie between those at both endpoints. The terms of
+   the source's error are also monotone below 0 and above 0, so the largest error is at an endpoint or, in the shifted
    case, at 0. In the shifted case, the source rounds 1 + x. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
     const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
