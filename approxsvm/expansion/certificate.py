@@ -169,7 +169,7 @@ class CenterSums:
     terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E; 0 for sums in float64
-    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), not rounded
+    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), not rounded up
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
@@ -301,7 +301,7 @@ def _of_square(error: float, square: float) -> float:
 
 
 def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
-    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, not rounded; `r` holds r_i = 2 gamma ||xt_i||^2."""
+    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, not rounded up; `r` is 2 gamma ||xt_i||^2."""
     sums = np.zeros(len(CONTRACTIONS))
     for column, theta in enumerate(CONTRACTIONS):
         x = theta * r
@@ -320,9 +320,10 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Return the error and trace of a direction's quadratic form.
+    """Return the rounding error and the trace of a center's quadratic form G.
 
-    If the form is unknown, or its squares are too small, error and trace are infinite, and the form is set to zero.
+    If the form is unknown, or if its squared coefficients are too small, both are infinite, and the form is set to
+    zero.
     """
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error

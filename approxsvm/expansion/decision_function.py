@@ -56,8 +56,7 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the columns in `varying` (increasing)
-        vary.
+        """Restrict the function to the slice through the center on which only the columns `varying` (increasing) vary.
 
         The restriction is again a sum of RBF kernels: each coefficient is multiplied by a factor that depends on its
         support vector's distance to the slice.

@@ -45,7 +45,7 @@ class InOrder(Protocol):
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """Apply a function to each argument, without threads."""
+    """Apply a function to one argument after another, without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
@@ -177,7 +177,7 @@ class Workspace(threading.local):
         self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
-        """Return the matrix with a given name; its values are undefined."""
+        """Return the matrix with a given name, whose values are uninitialized."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size, dtype)

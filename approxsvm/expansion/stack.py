@@ -337,7 +337,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
 
 
 def _ignore(share: float) -> None:
-    """Ignore the progress (the default)."""
+    """Do nothing with the completed fraction."""
 
 
 def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:

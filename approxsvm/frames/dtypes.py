@@ -23,13 +23,13 @@ EXTENDED: Final = "extended"
 # accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-# Kinds of values in object columns: values other than numbers and NaN, such as None, if the source does not treat None
-# as NaN; and values other than numbers and None, if None is the column's missing value.
+# Kinds of values in object columns. NO_NUMBER: values other than numbers and NaN, such as None, if the source does not
+# treat None as NaN. NOT_NONE: values other than numbers and None, if None is the column's missing value.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Dtype names that differ from NumPy's: Arrow's, and Polars' in lower case.
+# Names of dtypes in Arrow, and lower-case names in Polars, that differ from NumPy's names.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"

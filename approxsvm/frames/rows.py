@@ -122,7 +122,7 @@ def _indices(values: Any, name: str) -> Any:
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
-    """Return a list with the position of the first index that is negative or too large; empty if there is none."""
+    """Return a list with the position of the first index that is negative or too large, or an empty list."""
     if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return []
     return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]

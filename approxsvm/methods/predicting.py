@@ -35,7 +35,7 @@ class Predicting:
 
     @property
     def plan(self: Predicts) -> Plan | None:
-        """Plan that was built, with a plan for each member of an ensemble; None if the artifact has none."""
+        """Plan that was built, with a plan for each member of an ensemble; None if the artifact stores no plan."""
         built: Plan | None = self.artifact.build_plan
         return built
 

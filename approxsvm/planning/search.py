@@ -2,8 +2,8 @@
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
-| expansions about 1, 16, 64, ... centers | each step leaves f^2 of the rows undecided if the last left f | some centers |
-| higher degrees about the same centers | each degree leaves f^2 of the rows undecided if the last left f | some centers |
+| expansions about 1, 16, 64, ... centers | each step leaves f^2 of the rows if the last left f of them | some centers |
+| higher degrees about the same centers | each degree leaves f^2 of the rows if the last left f of them | some centers |
 | kernel sums over a few coordinates | the cheapest sums decide all rows | some classes |
 | the exact engine alone | its cost is known | nothing |
 
