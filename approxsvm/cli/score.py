@@ -105,7 +105,8 @@ def score(
 ) -> None:
     """Make predictions for the rows or pixels of files of any size.
 
-    One or more models predict in one pass, in constant memory (needs approxsvm[arrow], or approxsvm[raster]).
+    One or more models predict in one pass, in constant memory (needs approxsvm[arrow] or, for rasters,
+    approxsvm[raster]).
 
     INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL can read, a folder or a quoted pattern of
     such files, or - for standard input. Columns and bands are matched by the names on which the model was fitted.

@@ -56,10 +56,10 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the columns `varying` (increasing) vary.
+        """Restrict the function to the slice through the center on which only the columns in `varying` vary.
 
-        The restriction is again a sum of RBF kernels: each coefficient is multiplied by a factor that depends on its
-        support vector's distance to the slice.
+        The columns are in increasing order. The restriction is again a sum of RBF kernels: each coefficient is
+        multiplied by a factor that depends on its support vector's distance to the slice.
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)

@@ -264,7 +264,7 @@ def _sums_over_kernel(
     mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W, unless it is known, and the energies of the `needed` centers (on slices, with another kernel)."""
+    """Compute W, unless it is known, and the `needed` centers' energies (on slices, from another kernel matrix)."""
     whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))

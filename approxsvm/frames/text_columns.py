@@ -47,7 +47,7 @@ class TextColumn:
         return {text: float(k) for k, text in enumerate(self.texts)} | {None: NONE}
 
     def code(self, value: Any) -> float:
-        """Return the code of any value: a known string, None, NaN, or an unknown value, as pandas.NA is to encoders."""
+        """Return the code of any value: a known string, None, NaN, or unknown; pandas.NA is unknown to encoders."""
         try:
             known = self._code_of.get(value)
         except TypeError:  # not hashable

@@ -111,7 +111,10 @@ class Calls(NamedTuple):
     width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return a row's cost in a stage that gets a fraction of a call; partly filled blocks cost as much as full."""
+        """Return the cost of a row in a stage that gets a fraction of a call.
+
+        A partly filled block costs as much as a full one.
+        """
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))

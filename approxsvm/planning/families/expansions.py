@@ -149,7 +149,7 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about `n_centers` centers, and for a single center also the quick higher degrees."""
+        """Try the first degree about `n_centers` centers; about a single center, also try quick higher degrees."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
