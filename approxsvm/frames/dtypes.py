@@ -108,9 +108,9 @@ class RowDtypes:
     ) -> bool:
         """Raise InputError if the source's predictions for columns of these dtypes differ from those for float64.
 
-        `positions` contains the columns' indices among the model's columns, or is None if they are unknown. `remedy`
-        replaces the usual advice if the table has no astype method. Returns whether the source may compute in float32,
-        so that the core needs float32 rows.
+        `positions` contains the columns' indices among the model's columns, or is None if they are unknown. `remedy`,
+        given for tables without an astype method, replaces the usual advice. Returns whether the source may compute in
+        float32, so that the core needs float32 rows.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
