@@ -94,8 +94,8 @@ def compile(
         Sample rows, without labels, that resemble the rows to predict; for example, the training rows. The compiler
         uses them to place centers and test plans. Default: the support vectors, which lead to slower plans.
     n_features : int, optional
-        Number of columns in the rows to predict. A LIBSVM model file does not store it, and the last features may be
-        zero in all support vectors. Default: taken from `X`, or else from the support vectors.
+        Number of columns in the rows to predict. A LIBSVM model file does not store this number, and the last features
+        may be zero in all support vectors. Default: taken from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
         "certified": each label is either proven equal to the exact model's label or computed by the exact model; the
         artifact includes the support vectors. "approximate": only the expansion, with bounds but without support
@@ -111,14 +111,14 @@ def compile(
         The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
         the expansion about the origin is exactly the one in Claesen et al. 2014.
     tolerance : float, optional
-        In "certified" and "exact" modes, every decision value or regression value differs from the exact value by at
-        most `tolerance`, in the target's units, including rounding. Default: none for classifiers, because only labels
-        matter; for regressions, a thousandth of the range of the model's values at its support vectors ("exact":
-        float64 accuracy).
+        In "certified" and "exact" modes, every decision value, or value of a regressor, differs from the exact value by
+        at most `tolerance`, including rounding. A regressor's tolerance is in the target's units. Default: none for
+        classifiers, because only labels matter; for regressors, a thousandth of the range of the model's values at its
+        support vectors ("exact": float64 accuracy).
     labels : {"source", "probability"}
-        "source": the labels of the source's ``predict``. "probability": the class with the largest probability in the
-        source's ``predict_proba``, which for some rows differs from the label predicted by SVC(probability=True). A
-        model with "probability" labels has no decision function.
+        "source": the labels returned by the source's ``predict``. "probability": the class with the largest probability
+        in the source's ``predict_proba``, which for some rows differs from the label predicted by
+        SVC(probability=True). A model with "probability" labels has no decision function.
     target_error : float, optional
         In "approximate" mode, choose the smallest expansion whose labels differ from the exact model's on at most this
         fraction of held-out rows.
@@ -209,11 +209,11 @@ def _compiled(
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X, because errors in the model may cause errors in X
+    source = read_any(model, n_features=n_features)  # read before X, because errors in the model may cause errors in X
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain this number
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not store the number of columns
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)

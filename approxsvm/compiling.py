@@ -62,7 +62,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         The compiled model, which can be saved; see its methods `certified` and `error_bound` and its property
         `summary`.
     n_features_in_, feature_names_in_
-        Same as in the trained estimator, if it has them.
+        Attributes of the trained estimator, if it has them.
     """
 
     _default: ClassVar[type[BaseEstimator]]

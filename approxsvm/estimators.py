@@ -93,7 +93,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_evaluator_cache", None)
-        state.pop("compilation", None)  # not pickled, because skops would ask the user to trust the classes
+        state.pop("compilation", None)  # not pickled, because skops would ask the user to trust its classes
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -107,7 +107,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def members(self) -> list[Any]:
         """Compiled models of an ensemble's members; one member may serve several targets.
 
-        A target's member may be a regression whose value is positive for the second of two labels.
+        A member of a target may be a regressor whose positive values stand for the second of two labels.
         """
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
@@ -128,7 +128,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         if plain and self.artifact.raw_columns.looked_up:
             check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
-            return X  # the usual case, in a tenth of the time; the core checks the values
+            return X  # the usual case, ten times as fast; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns about missing names
             return X
@@ -168,7 +168,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def error_bound(self, X: Any) -> FloatArray:
         """Return an upper bound on `|value - exact value|` for each row, including truncation and rounding.
 
-        The value is the result of `decision_function`, or of `predict` for a regression. The exact value is the source
+        The value is the result of `decision_function`, or of `predict` for a regressor. The exact value is the source
         model's decision function in real arithmetic. For a calibrated classifier, the bounds hold for the inner
         classifier's values; `probability_bound` bounds the errors of the probabilities.
 
@@ -179,7 +179,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            For a regression, the bounds have the shape of the predictions. Class pairs are in LIBSVM's order: (0, 1),
+            For a regressor, the bounds have the shape of the predictions. Class pairs are in LIBSVM's order: (0, 1),
             (0, 2), ..., as indices into ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
@@ -212,7 +212,8 @@ class WithProbabilities(CompiledModel):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities, computed with the source's formula.
 
-        They are computed from exact decision values or, if a tolerance is set, from approximations within it.
+        They are computed from exact decision values or, if a tolerance is set, from approximations within the
+        tolerance.
 
         Parameters
         ----------
@@ -299,10 +300,10 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledDensity(CompiledSVR):
-    """Compiled kernel density, with the parameters of CompiledModel.
+    """Compiled kernel density estimator, with the parameters of CompiledModel.
 
-    `predict` returns the mean of the kernel, weighted by the sample weights: the density up to a constant factor. The
-    artifact represents this mean, and all other interfaces return it.
+    `predict` returns the mean of the kernel values, weighted by the sample weights: the density up to a constant
+    factor. The artifact represents this mean, and all other interfaces return it.
     """
 
     def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
@@ -384,7 +385,7 @@ class CompiledEnsemble(ClassifierModel):
     """Compiled classifiers with combined votes or averaged probabilities, as in CalibratedClassifierCV(ensemble=True).
 
     An ensemble that averages probabilities has no decision function, and `error_bound` bounds the errors of its
-    probabilities. Rows whose labels are not determined by the members' bounds are evaluated exactly, except in
+    probabilities. If the members' bounds do not determine a row's label, the row is evaluated exactly, except in
     "approximate" mode. Parameters are the same as for CompiledModel.
 
     An ensemble that votes provides BaggingClassifier's probabilities and decision values, computed here from the
@@ -434,7 +435,7 @@ class CompiledEnsemble(ClassifierModel):
         """Return means of the members' decision values.
 
         The shape is the same as in the source: (n_rows,) for two classes, otherwise one column per class or class pair.
-        If a step of the source transforms float32 rows in float32, their means are accurate up to the rounding of that
+        If a step of the source transforms float32 rows in float32, the means are accurate up to the rounding of that
         step.
         """
         rows = self._rows(X)
@@ -451,8 +452,8 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Each target's labels; for a OneVsRestClassifier, the classes 0, 1, ...; a row may belong to several of them or
-        to none.
+        Each target's labels. For a OneVsRestClassifier, these are the classes 0, 1, ..., and a row may belong to
+        several of them or to none.
     """
 
     @property

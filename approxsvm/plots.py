@@ -1,4 +1,4 @@
-"""Public import path of plots of a compiled model, drawn on matplotlib axes."""
+"""Public import path of classes that plot a compiled model on matplotlib axes."""
 
 from approxsvm.analysis.report.plots import (
     CertifiedShareDisplay,

@@ -102,7 +102,7 @@ class Predictor(Predicting):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities, of shape (n_rows, n_classes), with columns in the order of `classes`.
 
-        For a one-class model, they are inlier and outlier, as in LIBSVM.
+        For a one-class model, the columns are inlier and outlier, as in LIBSVM.
 
         Raises
         ------

@@ -72,9 +72,9 @@ def export(
 
     The C99 header needs no library and no heap. It has no exact model as a fallback: NAME_predict returns the best
     label, and NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints how much
-    memory and arithmetic the header needs. The C++ header contains the artifact as an array, for programs that cannot
-    read files. The ONNX graph runs in any ONNX runtime. The graph's additional output `certain` shows which labels are
-    certified.
+    memory and how many arithmetic operations the header needs. The C++ header contains the artifact as an array, for
+    programs that cannot read files. The ONNX graph runs in any ONNX runtime. The graph's additional output `certain`
+    shows which labels are certified.
 
     \b
     Example:

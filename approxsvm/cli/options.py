@@ -16,7 +16,7 @@ from approxsvm.cli.group import INPUT
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# Suffixes of files in which labels can only be in a column.
+# Extensions of files in which labels can only be in a column.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 
 
@@ -32,7 +32,7 @@ class RowsFormat:
     header: bool | None = None
 
     def is_dense(self, path: Path) -> bool:
-        """Return whether a file is dense text, as implied by a delimiter unless the suffix indicates another format."""
+        """Return whether a file is dense text: a delimiter implies it unless the extension indicates another format."""
         return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
 
     def read(self, path: Path, n_features: int | None, names: Sequence[str] | None = None) -> Any:

@@ -105,7 +105,8 @@ def score(
 ) -> None:
     """Make predictions for the rows or pixels of files of any size.
 
-    One or more models predict in one pass, in constant memory (needs approxsvm[arrow], or approxsvm[raster]).
+    One or more models predict in one pass, in constant memory (needs approxsvm[arrow] or, for rasters,
+    approxsvm[raster]).
 
     INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL can read, a folder or a quoted pattern of
     such files, or - for standard input. Columns and bands are matched by the names on which the model was fitted.
@@ -146,7 +147,7 @@ def score(
 
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
-    """Return the options for rasters or for tables; raise InputError for an option of the other kind."""
+    """Return the options for rasters or for tables; raise InputError for an option that does not apply."""
     source_of = click.get_current_context().get_parameter_source
     for name in options.keys() - {"input_format"}:
         if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:
@@ -196,7 +197,7 @@ def _report(scoring: approxsvm.Scoring, output: str, things: str) -> None:
 
 
 def _model_name(text: str) -> tuple[str, str]:
-    """Return a model's name and file; the default name is the file's name without its suffix."""
+    """Return a model's name and file; the default name is the file's name without its extension."""
     name, equals, path = text.partition("=")
     is_named = equals and "/" not in name and not Path(text).exists()  # a folder's name may be day=1
     return (name, path) if is_named else (Path(text).stem, text)

@@ -14,18 +14,18 @@ value can replace N_k. With
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
 N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
-the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). It depends on the row's direction and costs one
-more quadratic form. A single form serves all degrees with norms, k = 3 ... m: with G = sum_k 2^(3-k) G_k,
-Cauchy-Schwarz gives
+the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the row's direction and
+requires one more quadratic form. A single form serves all degrees k = 3, ..., m that have norms: with G = sum_k 2^(3-k)
+G_k, Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
 The second inequality is nearly tight if the absolute values of the parts halve from degree to degree. This is roughly
-the case at the distance beyond which rows begin to be left undecided. The predictor's table uses the eigenvalues; at
-degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many features, a single
-pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and
-2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
+the case at the distance from the center at which the first rows are left undecided. The predictor's table uses the
+eigenvalues; at degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many
+features, a single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G
+>= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
 
 Support vectors far from the center contribute mostly to parts of high degree. Near the center, these parts are small,
 but T includes them at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
@@ -98,7 +98,7 @@ path P is two blocks plus the number of pairs of blocks.
 * The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, at most x^k / k! and, by the geometric series, for
   x < k+1 at most x^k / k! exp(-x) / (1 - x / (k+1)). If the last bound is used up to x = 0.9 (k+1), the sum has a
   relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
-* T^2 is a difference: an upper bound on W^2 minus lower bounds on the N_k^2, and at least 0.
+* T^2 is computed as an upper bound on W^2 minus lower bounds on the N_k^2; a negative difference is replaced by 0.
 * T_theta is multiplied by a factor that grows with s, so the underflow of squares must be included: A1 2^-480 is added.
 * The expansion's coefficients have float64 errors of at most kappa (P = n_sv, k is the degree), relative to each
   support vector's part. The sum of one support vector's parts up to any degree is at most |a_i| in absolute value,
@@ -124,8 +124,8 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# Maximum number of features for computing the G_k; with more, these matrices would be too large, and the norms are not
-# sharpened.
+# Maximum number of features for which the G_k are computed. With more features, these matrices would be too large, so
+# the norms are not sharpened.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
@@ -146,7 +146,7 @@ class Certificates:
     remainders: FloatArray  # T_theta: contracted norm of the degrees in the remainder
     first_remainder_degree: int  # lowest degree in the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # bound on the change of any value due to float64 rounding of the coefficients
+    coefficient_errors: FloatArray  # bound on the change in any value due to float64 rounding of the coefficients
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
     # G as a quadratic form in sqrt(2 gamma) (z - center), with coefficients in monomial order; None unless the degree
@@ -169,7 +169,7 @@ class CenterSums:
     terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E; 0 for sums in float64
-    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), not rounded
+    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), not rounded up
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
@@ -258,7 +258,7 @@ def _remainders(
     radii_sq: FloatArray,
     typical_s: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return T_theta and theta for each center, with the theta that minimizes the bound."""
+    """Return T_theta and theta for each center; theta is chosen to minimize the bound."""
     degrees = np.arange(kept_sq.shape[1])
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
@@ -301,7 +301,7 @@ def _of_square(error: float, square: float) -> float:
 
 
 def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
-    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, not rounded; `r` holds r_i = 2 gamma ||xt_i||^2."""
+    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, not rounded up; `r` is 2 gamma ||xt_i||^2."""
     sums = np.zeros(len(CONTRACTIONS))
     for column, theta in enumerate(CONTRACTIONS):
         x = theta * r
@@ -320,9 +320,10 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Return the error and trace of a direction's quadratic form.
+    """Return the rounding error and the trace of a center's quadratic form G.
 
-    If the form is unknown, or its squares are too small, error and trace are infinite, and the form is set to zero.
+    If the form is unknown, or if its squared coefficients are too small, both are infinite, and the form is set to
+    zero.
     """
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error

@@ -22,9 +22,9 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """Sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
+    """Sum of a_i K(x_i, z) over the support vectors with a_i != 0, ordered so that the a_i change sign at most once."""
 
-    half_sq_offset = 0.0  # gamma times the largest squared distance from a support vector to the slice, if any
+    half_sq_offset = 0.0  # gamma times the largest squared distance from a support vector to the slice
 
     def __init__(self, model: KernelModel, decision: int) -> None:
         coef = model.coefficients(decision)
@@ -56,10 +56,10 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the (increasing) columns `varying` vary.
+        """Restrict the function to the slice through the center on which only the columns in `varying` vary.
 
-        The restriction is again a sum of RBF kernels: each support vector's distance to the slice becomes a factor of
-        its coefficient.
+        The columns are in increasing order. The restriction is again a sum of RBF kernels: each coefficient is
+        multiplied by a factor that depends on its support vector's distance to the slice.
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)
@@ -75,7 +75,7 @@ class DecisionFunction:
         return found
 
     def _columns(self, varying: npt.NDArray[np.intp]) -> Any:
-        """Return the varying columns of the support vectors, which all slices share."""
+        """Return the support vectors' varying columns, which are the same for all slices."""
         if self._varying is None:
             self._varying = self._vectors[:, varying]
         return self._varying
@@ -90,7 +90,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield blocks of at most `n_rows` support vectors relative to the center, with the index of the first."""
+        """Yield blocks of at most `n_rows` support vectors relative to the center, each with the index of its first."""
         point = center.astype(np.float64)
         if not isinstance(self._vectors, np.ndarray):
             n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))

@@ -20,12 +20,13 @@ from approxsvm.ir.schema import LAST_NORM_DEGREE
 LAST_DEGREE: Final = LAST_NORM_DEGREE
 # Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k with k >= 3.
 DIRECTION_CONTRACTION: Final = 0.5
-# Weight in G of each power k - 1 of the Gram matrix.
+# Weight in G of the power k - 1 of the Gram matrix, for each k.
 _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
 
-# Matrix over pairs of support vectors: a power of the Gram matrix, named by its degree, or the series of powers.
+# Name of a matrix over pairs of support vectors: the degree k for the power k - 1 of the Gram matrix, or "direction"
+# for the weighted sum of such powers.
 _Matrix: TypeAlias = int | Literal["direction"]
 
 Argument = TypeVar("Argument")
@@ -44,7 +45,7 @@ class InOrder(Protocol):
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """Apply a function to each argument, without threads."""
+    """Apply a function to one argument after another, without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
@@ -59,7 +60,7 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 def _block_side(n_features: int) -> int:
     """Return the side length of the square blocks of the Gram matrix, small enough for a cache."""
-    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for wide rows
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for long rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,8 @@ def gram_sums(
 ) -> GramSums:
     """Compute the sums in one pass over the Gram matrix; the results do not depend on `in_order`.
 
-    The matrices G_k are computed for the degrees in `sharpened`; `directed` requests G, and `with_kernel` the sums over
-    the kernel. `progress` is called with the completed fraction of the work.
+    The matrices G_k are computed for the degrees in `sharpened`; `directed` requests G, and `with_kernel` requests the
+    sums over the kernel matrix. `progress` is called with the completed fraction of the work.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
@@ -176,7 +177,7 @@ class Workspace(threading.local):
         self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
-        """Return the matrix with a given name; its values are undefined."""
+        """Return the matrix with a given name, whose values are uninitialized."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size, dtype)

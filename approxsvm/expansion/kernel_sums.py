@@ -7,8 +7,8 @@ the kernel K^theta and coefficients that decay with the distance from the center
 
 The energies of many centers are computed as products of large matrices, in float32. With K^theta, such products would
 be too inaccurate, because positive and negative terms nearly cancel. Therefore, the first two parts of the expansion of
-K^theta about the mean of the support vectors (about 0 if they are sparse) are subtracted, and their sums are added in
-float64:
+K^theta about the mean of the support vectors (about 0 if the support vectors are sparse) are subtracted, and their sums
+are added in float64:
 
     K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled and shifted
     W_theta^2 = (sum_i at_i e_i)^2 + theta |sum_i at_i e_i x_i|^2 + sum_ij at_i at_j R_ij
@@ -51,8 +51,8 @@ from approxsvm.system.threads import all_threads
 # Number of rows of the kernel matrix computed at a time.
 ROWS: Final = 256
 # Above this number of support vectors, energies are computed only for theta = 1/2. For most centers, 1/2 is best or
-# nearly best: for nine in ten centers, the remainder is at most 1.06 times the smallest (measured). For a few centers,
-# theta = 1 is best, and no energies are needed.
+# nearly best: in measurements, the remainder is at most 1.06 times the smallest remainder for nine in ten centers. For
+# a few centers, theta = 1 is best, and no energies are needed.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Maximum size, in bytes, of the coefficients at_i for a group of centers.
 _GROUP_BYTES: Final = 384 << 20
@@ -76,7 +76,7 @@ class KernelSums:
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
-    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 plus float32 errors; `total_sq` first
+    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 plus float32 errors; column 0 is `total_sq`
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
     sq_radius: float  # gamma times the largest squared norm from which a distance is computed
     path: int  # longest path of additions
@@ -85,7 +85,7 @@ class KernelSums:
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Apply a function in a thread pool, yielding results in order; only a few, possibly large, are held in memory."""
+    """Apply a function in a thread pool and yield the results in order, with only a few of them in memory at a time."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -116,9 +116,9 @@ def kernel_sums(
     """Iterate over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
     `point_of` returns the expansion point of the center with a given index. All points share the support vectors of
-    `function`, but each has its own coefficients. Without `contracted`, all energies for contractions below 1 stay
-    infinite; with it, only those for contractions below 1/2 do, and only if there are very many support vectors.
-    `progress` is called with the completed fraction of the work.
+    `function`, but each has its own coefficients. If `contracted` is False, all energies for contractions below 1 stay
+    infinite. If it is True, energies stay infinite only for contractions below 1/2, and only if there are very many
+    support vectors. `progress` is called with the completed fraction of the work.
     """
     shape = n_centers, len(CONTRACTIONS)
     roots = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None]
@@ -161,7 +161,7 @@ def energy_work(n_sv: float) -> float:
 
 
 def _sum_path(n_sv: int) -> int:
-    """Return the length of the longest path of additions in the double sums: within and across blocks, both ways."""
+    """Return the length of the longest path of additions in the double sums, within and across blocks in each index."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 
@@ -221,7 +221,7 @@ class _Faded:
         self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in each center's unit
 
     def fill(self, c: int, coef: FloatArray) -> None:
-        """Set the coefficients of a center."""
+        """Set the coefficients of the group's center `c`."""
         self.unit[c] = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
         self.coef[c, : len(coef)] = coef / self.unit[c]
         self.moduli[c] = np.abs(coef).sum() / self.unit[c]
@@ -268,7 +268,7 @@ def _faded(
 def _walk(
     pool: ThreadPoolExecutor, rows: _Rows, faded: list[_Faded], n_roots: int, progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
-    """Add up strips of rows, which begin at the diagonal, in an order that does not depend on the threads.
+    """Add up strips of rows, which begin at the diagonal, in an order that does not depend on the number of threads.
 
     Kernel values are computed from the same root with and without centers, so W is identical in both cases.
     """
@@ -287,7 +287,7 @@ def _walk(
             own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
             row_sums = np.empty(n_left)
             modulus = 0.0
-            # Products with the two parts of the matrix, before and after the change of sign
+            # Products with the columns before, and with the columns after, the change of sign
             products = [np.zeros((2, _CENTERS_TOGETHER, n_left)) for _ in faded]
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)

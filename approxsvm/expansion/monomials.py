@@ -20,12 +20,13 @@ from approxsvm.ir.kernel_model import FloatArray
 # Approximate size, in bytes, of the tails of a block of support vectors; small enough for a cache.
 _BLOCK_BYTES = 1 << 21
 _LEAST_ROWS, MOST_ROWS = 64, 512
-# Maximum number of tails per row, for degree 2 and for higher degrees, unless the tails are the features; maximum
-# number of heads in a matrix product.
+# Maximum number of tails per row, for tails of degree 2 and of higher degrees (tails of degree 1 have no limit), and
+# maximum number of heads in a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _MOST_HEADS = 128
-# Number of different last features among the heads of a matrix product: for heads of one feature, and for longer heads.
-# A larger number would cause many unnecessary products; a smaller one, small matrix products.
+# Number of different last features among the heads of a matrix product: _FEATURES for heads of one feature. For longer
+# heads, it is the number of features divided by _SHARE_OF_FEATURES, within the other two limits. A larger number would
+# cause many unnecessary products; a smaller one would make the matrix products too small.
 _FEATURES = 16
 _SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
@@ -146,7 +147,7 @@ class _Heads:
 
 @lru_cache(maxsize=16)
 def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp], ...]:
-    """List all monomials of a degree as rows of nondecreasing features, in groups that end in neighboring features."""
+    """List all monomials of a degree as rows of nondecreasing feature indices, grouped by neighboring last features."""
     heads = np.array(list(combinations_with_replacement(range(n_features), degree)), np.intp).reshape(-1, degree)
     several = min(max(n_features // _SHARE_OF_FEATURES, _LEAST_FEATURES), _MOST_FEATURES)
     width = _FEATURES if degree == 1 else several
@@ -170,7 +171,7 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=16)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the indices, among the monomials of `degree`, of x_i times monomial j of the next lower degree."""
+    """Return, for all i and j, the index of x_i times monomial j of degree - 1 among the monomials of `degree`."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
     for _ in range(degree - 1):  # all monomials of the next lower degree, as rows of sorted indices
@@ -203,8 +204,8 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
 def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
     """Return the lexicographic indices of the monomials, in storage order (models/FORMAT.md).
 
-    Quadratic forms are stored in panels of eight rows, the triangle first. A part of higher degree is stored as a
-    sequence of parts of the next lower degree, one per first variable.
+    Quadratic forms are stored in panels of eight rows, each of which begins with its triangle. A form of higher degree
+    is stored as a sequence of forms of the next lower degree, one per first variable.
     """
     if degree > 2:
         parts, first = [], 0

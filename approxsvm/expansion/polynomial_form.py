@@ -26,13 +26,14 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors bound the rounding of float64 sums over support vectors and the errors of the source's coefficients: in
-    the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of the symmetric matrix).
+    The three arrays of errors include the rounding of float64 sums over support vectors and the errors of the source's
+    coefficients. They bound the errors of the constant, of the linear term (Euclidean norm) and of the quadratic term
+    (Frobenius norm of the symmetric matrix).
     """
 
     constants: FloatArray  # (n_decisions,), including the intercepts
     linear: FloatArray  # (n_decisions, n_features)
-    triangle: FloatArray | None  # (n_decisions, d (d + 1) / 2), by rows, off-diagonals doubled; None for degree 1
+    triangle: FloatArray | None  # (n_decisions, d (d + 1) / 2): row by row, off-diagonal doubled; None for degree 1
     constant_errors: FloatArray  # (n_decisions,)
     linear_errors: FloatArray
     quadratic_errors: FloatArray
@@ -45,7 +46,7 @@ class PolynomialForm:
 
 
 def is_cheaper(model: KernelModel) -> bool:
-    """Return whether evaluating the quadratic form costs less per row than summing over the support vectors."""
+    """Return whether evaluating the form costs less per row than summing over the support vectors."""
     if model.degree > MAX_FORM_DEGREE:
         return False
     numbers = sum(n_monomials(model.n_features, k) for k in range(1, model.degree + 1))

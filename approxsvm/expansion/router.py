@@ -1,7 +1,7 @@
 """Two-level search for a center near a row.
 
-A row may be expanded about any center, and the choice affects only the size of its bound. The search therefore need not
-be exact, and its rounding errors do no harm.
+Any center may be used for a row; the choice affects only the size of the row's bound. The search therefore need not be
+exact, and its rounding errors do no harm.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Router:
 
     reference: npt.NDArray[np.float32]  # (n_features,): a point near the data, subtracted before distances are computed
     groups: npt.NDArray[np.float32]  # (n_groups, n_features): points of the first level
-    members: tuple[npt.NDArray[np.uint32], ...]  # each group's centers, ascending, never empty; lists may overlap
+    members: tuple[npt.NDArray[np.uint32], ...]  # indices of each group's centers, increasing; never empty; may overlap
     metric: FloatArray  # (n_features,): weight of each feature's squared difference
 
 
 def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the index of a nearby center for each of the rows (n_rows, n_features); any center for non-finite rows."""
+    """Return the index of a nearby center for each row, or of an arbitrary center if the row is not finite."""
     search = Search(router.reference, router.metric)
     group = search.nearest(rows, router.groups)
     nearest = np.empty(len(group), np.intp)

@@ -39,15 +39,16 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
 # Limits on the number of operations (about 4e10 per second and core) for norms of degrees above the expansion's degree:
-# the usual limit, and a higher one for the first of these norms if the usual one is too low.
+# the usual limit, and a higher one, which applies to the first of these norms if the usual limit excludes all of them.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work that one core does per second.
 WORK_PER_SECOND: Final = 4e10
-# Moments replace affordable powers of the Gram matrix if the powers take at least this many times as much work.
+# Moments replace affordable powers of the Gram matrix if the powers take at least this many times the moments' work.
 _CHEAPER: Final = 4.0
-# Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
-# bounds; for large models, this must hold on average over a fraction of the centers, the second factor. Unknown norms
-# are estimated as sums of absolute values times the third factor.
+# A center's energies are omitted if the bound from the triangle inequality is at most _NEGLIGIBLE times the bounds on
+# the other parts. For a large model, all energies are omitted if this ratio, averaged over the fraction _USUAL of the
+# centers that have the smallest ratios, is at most _NEGLIGIBLE. Unknown norms are estimated as _CANCELLED times sums of
+# absolute values.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
@@ -67,7 +68,8 @@ class KnownSums:
 
     The planner tries some centers at several degrees in turn, and finally expands all centers. Sums over the kernel
     matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses a cached
-    sum only if it would compute exactly the same one, so its last bits do not depend on earlier expansions.
+    sum only if it would compute exactly the same sum, so the last bits of its result do not depend on earlier
+    expansions.
     """
 
     def __init__(self) -> None:
@@ -77,7 +79,7 @@ class KnownSums:
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
-        """Return the cache of one decision function on the slices on which the given columns vary."""
+        """Return one decision function's cache for the slices along which the given columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
 
 
@@ -137,9 +139,9 @@ def expand_and_certify(
     requests the form G, which takes a row's direction into account and exists only for degree 2. `progress` is called
     with the completed fraction of the work, from 0 to 1. `known` contains the sums of other expansions of the model,
     and this call adds new ones to it. If the centers are only some of a larger set, `of_centers` is the size of that
-    set, and norms are computed as for all its centers. The smaller `most_work` is, in the unit of `Work`, the fewer
-    norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion would not fit in
-    memory.
+    set, for which the methods for norms are chosen. `most_work` is the usual limit on the work for norms, in the unit
+    of `Work`; with a lower limit, fewer norms are computed, and the bounds are larger. Raises UnsupportedModelError if
+    an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -222,7 +224,7 @@ def expand_and_certify(
             sums = [center_sums]
             known.work += _one_pass_work(function.n_sv, d)
         else:
-            if n_centers == 1:  # the threads divide the work for this center
+            if n_centers == 1:  # all threads share the work for this center
                 found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
@@ -262,7 +264,7 @@ def _sums_over_kernel(
     mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W, unless it is known, and these centers' energies (on slices, from another kernel matrix)."""
+    """Compute W, unless it is known, and the `needed` centers' energies (on slices, from another kernel matrix)."""
     whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
@@ -335,7 +337,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
 
 
 def _ignore(share: float) -> None:
-    """Ignore the progress (the default)."""
+    """Do nothing with the completed fraction."""
 
 
 def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
@@ -366,7 +368,7 @@ def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: floa
 
 
 def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> int:
-    """Return the degree of moments that probably makes energies unnecessary, if that is cheaper; otherwise `last`."""
+    """Return the degree up to which moments probably replace energies, if that is cheaper; otherwise `last`."""
     for m in range(last, LAST_DEGREE + 1):
         if m > last and not _may_replace_energies(point.function.n_sv, point.function.n_features, last, m - last):
             break
@@ -378,7 +380,7 @@ def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> 
 
 
 def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool:
-    """Return whether `n_more` further degrees of moments take at most half of the work for a center's energies."""
+    """Return whether `n_more` further degrees of moments take at most half the work for a center's energies."""
     more = _moment_work(n_sv, d, last + n_more) - _moment_work(n_sv, d, last)
     return n_monomials(d, last + n_more) <= _MOST_MOMENTS and more <= 0.5 * energy_work(n_sv)
 
@@ -398,7 +400,7 @@ def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typic
 
 
 def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
-    """Return the triangle-inequality bound, at a squared distance s, relative to the bounds on the other parts."""
+    """Return the ratio of the triangle-inequality bound to the bounds on the other parts, at a squared distance s."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
         for k, sharpened_sq in sums.sharpened_sq.items():
@@ -517,9 +519,10 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _
 
 
 def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
-    """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums from `tails_of`, not rounded.
+    """Return sums of absolute values (rounded up), the sums from `tails_of` (not rounded up) and the largest ||xt_i||.
 
-    The first array contains (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
+    The first array contains (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ... The largest ||xt_i|| is
+    rounded up.
     """
     sums, tails, largest = np.zeros(LAST_DEGREE + 1), np.zeros(len(CONTRACTIONS)), 0.0
     function = point.function

@@ -23,8 +23,9 @@ kernel's space, between z and its projection. The function on the subspace equal
 norm is also at most W.
 
 The basis, which determines the size of these bounds, consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
-x_i x_j', summed over the functions that share the basis: the directions in which they vary most. For handwritten
-digits, 32 such coordinates certify 71% to 92% of the rows, while 32 principal components of the rows certify 2% to 42%.
+x_i x_j', summed over the functions that share the basis: the directions in which these functions vary most. For
+handwritten digits, sums over 32 such coordinates suffice to certify 71% to 92% of the rows, while sums over the rows'
+first 32 principal components suffice for 2% to 42%.
 
 Every bound is rounded up. Let u64 = 2^-53, and let rho be the largest ||x_i - center|| sqrt(2 gamma).
 
@@ -61,17 +62,17 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
-# Number of degrees in the residual with separate norms.
+# Number of degrees in the residual for which separate norms are computed.
 N_DEGREES: Final = 3
 # Maximum number of support vectors from which a basis is computed; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
-# Maximum number of support vectors for computing eigenvalues of H_3; with more vectors, or several functions, the trace
-# of H_3 replaces its largest eigenvalue.
+# Maximum number of support vectors for which eigenvalues of H_3 are computed. With more vectors, or with several
+# functions, the trace of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
 # Number of rows per strip of a matrix over pairs of support vectors.
 _ROWS: Final = 512
-# Smaller entries of orthonormal vectors and smaller coordinates are set to zero, because subnormal numbers are slow to
-# multiply.
+# Entries of orthonormal vectors and coordinates are set to zero if they are below this magnitude, because subnormal
+# numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
 # Largest error of exp's argument that may be used as the relative error of its value.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
@@ -86,7 +87,7 @@ class Residual:
     """Norms of one decision function for a given number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # bound on the change of any value due to rounded coordinates and coefficients
+    value_error: float  # bound on the change in any value due to rounded coordinates and coefficients
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
 
 
@@ -102,11 +103,11 @@ class SubspaceStage:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """Decision functions of a class's pairs, or the only decision function, with a subspace for them."""
+    """Decision functions of the pairs that include a class, or the only decision function, and a subspace for them."""
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
     skew: float  # distance of the stored basis from an orthonormal basis
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's others
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): numbers of shared support vectors and of each function's others
     vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
     stages: tuple[SubspaceStage, ...]  # in increasing order of the number of coordinates
 
@@ -170,7 +171,7 @@ class Lists:
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether each list's coefficients have the same sign; their sums then yield sums of absolute values."""
+        """Return whether the coefficients in each list have one sign; sums then also yield sums of absolute values."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
@@ -226,7 +227,7 @@ class GroupInSubspace:
             moment += (unit * unit) * (weighted.T @ (kernel @ weighted))
         moment = np.nan_to_num(moment / (np.abs(moment).max() or 1.0))
         _, vectors = linalg.eigh(moment + moment.T, subset_by_index=(d - n_coordinates, d - 1))
-        # The QR factor is orthonormal to a few units in the last place, whatever the eigenvalues are.
+        # The Q factor is orthonormal to within a few units in the last place, regardless of the eigenvalues.
         basis: FloatArray = np.linalg.qr(vectors[:, ::-1])[0]
         return basis
 
@@ -276,7 +277,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """Return a model of the only function on a stage's subspace, without the intercept."""
+        """Return a model of the only decision function on a stage's subspace, without the intercept."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -316,8 +317,8 @@ class GroupInSubspace:
         """Yield each function's values, without the intercept, and approximate error bounds.
 
         Rows are given relative to the center. The bounds only estimate float32 rounding: they are not proven, but show
-        which stages are worthwhile. `expanded`, the values and bounds of an expansion of the function on the subspace,
-        can replace the sums.
+        which stages are worthwhile. If `expanded` is given, it contains the values and bounds of an expansion of the
+        function on the subspace, which replace the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale

@@ -52,7 +52,8 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow changes a coefficient by less than 2^-1074, or in scaled coordinates by at most 2^600 times this.
+        # An underflow changes a coefficient by less than 2^-1074; in scaled coordinates, by at most 2^600 times as
+        # much.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.scale,

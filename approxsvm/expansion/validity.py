@@ -18,7 +18,7 @@ from approxsvm.system.options import one_of
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
-    """Return ||x - center|| for each row x, of shape (n_rows,); sparse rows stay sparse. Default center: the origin."""
+    """Return ||x - center|| for each row x; the default center is the origin, and sparse rows stay sparse."""
     if isinstance(X, np.ndarray):
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)

@@ -216,7 +216,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
-        """Compute the bound from norms with relative errors depth * u; `rounded` is the number of float32 matrices."""
+        """Bound the errors, given norms with relative errors up to depth * u; `rounded` counts the float32 matrices."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -259,7 +259,7 @@ def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> Fl
     n = x.shape[1]
     with np.errstate(over="ignore", under="ignore"):
         first = np.exp(-gamma * np.einsum("ij,ij->i", x, x))
-        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # their powers could be infinite
+        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # avoids infinite powers
         features, lower = np.empty((len(x), math.comb(n + degree, degree))), first[:, np.newaxis]
         features[:, 0], end = first, 1
         for k in range(1, degree + 1):
@@ -286,7 +286,7 @@ def _numbers_of_monomials(n: int, degree: int) -> npt.NDArray[np.int64]:
 
 
 def _columns_of_monomials(left: npt.NDArray[Any], n_later: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the columns of the monomials of a row's entries; `left` is the number of variables from each entry on."""
+    """Return the columns of the monomials in a row's entries; `left` is the number of variables from each entry on."""
     n_rows, n = left.shape
     columns = np.zeros((n_rows, math.comb(n + len(n_later) - 1, n)), np.int64)
     lower, end = columns[:, :1], 1

@@ -29,7 +29,7 @@ _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _TIME_DTYPES = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
 _FEW_NAMES = 3  # number of names shown from a longer list
-# Attributes with the names of a row's values: in mappings and Series, in named tuples, and in Spark rows.
+# Attributes that contain the names of a row's values: for mappings and Series, for named tuples, and for Spark rows.
 _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
 # All integers of at most this magnitude are exact in float64.
 _LARGEST_EXACT = 1 << 53
@@ -49,11 +49,11 @@ def choose_columns(
 ) -> Features:
     """Choose the feature columns of a table from its column names.
 
-    `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
-    only one feature. `others` lists columns that are not features, unless the model's names include them. `generated`
-    states that the reader generated the column names because the table has none. The function `tell` is called with a
-    sentence if columns are matched by position. Raises InputError, which names the columns, if columns are missing,
-    duplicated, too few or too many, or if numbered columns are incomplete or out of order.
+    `columns` is the user's choice, including unused columns. If it is a single column, that column contains lists,
+    unless the model has only one feature. `others` lists columns that are not features, unless the model's names
+    include them. `generated` is True if the reader generated the column names because the table has none. The function
+    `tell` is called with a sentence if columns are matched by position. Raises InputError, which names the columns, if
+    columns are missing, duplicated, too few or too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -77,7 +77,7 @@ def choose_columns(
 
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated: bool) -> tuple[str, ...]:
-    """Return all columns except `others`; raise InputError if names or numbers show that they are not the features."""
+    """Return all columns except `others`; raise InputError if names or numbers show that these are not features."""
     known, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]
@@ -98,10 +98,10 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 
 
 def check_numbers(chosen: Sequence[str]) -> None:
-    """Reject numbered names unless the numbers are complete and in order; x0, x2, x1 and id, x0, x1 are rejected.
+    """Reject numbered names unless the numbers are complete and in order: "x0, x2, x1" and "id, x0, x1" are rejected.
 
-    If the largest number exceeds the number of features, the names count as ordinary if all numbers are at least 2,
-    such as years, or if at most half of the names are numbered.
+    If the largest number exceeds the number of features, the names are treated as ordinary names in two cases: all
+    numbers are at least 2, as years are, or at most half of the names are numbered.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
@@ -170,7 +170,7 @@ def frame_names(X: Any) -> list[str] | None:
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
-    labels = getattr(X, "column_names", None)  # in pyarrow, the attribute `columns` contains arrays
+    labels = getattr(X, "column_names", None)  # in pyarrow, the `columns` attribute contains arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
 
@@ -180,8 +180,8 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
 
     Raises InputError for structured arrays, and for arrays that NumPy cannot read, such as a tensor in GPU memory. If
     `model` is given, two more checks are made. If the model has names, a list of rows with names is rejected, because
-    its columns would be matched by position. Frame columns that NumPy would convert to other numbers are rejected:
-    dates, times, and Arrow dictionaries with nulls.
+    its columns would be matched by position. Frame columns are rejected if NumPy would convert their values to
+    different numbers: dates, times, and Arrow dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -350,7 +350,7 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_numeric(X: Any) -> bool:
-    """Return whether X is a numeric array, which contains string codes; other containers contain strings."""
+    """Return whether X is a numeric array, in which string columns hold codes (elsewhere, they hold strings)."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
@@ -405,9 +405,9 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
 
 
 def _check_missing(table: Any, pairs: list[tuple[int, int]], model: RawColumns) -> None:
-    """Raise InputError for a Python value that the source does not accept as the missing value of its column.
+    """Raise InputError if the source does not accept a Python value as a missing value in its column.
 
-    Columns of any dtype except object can have only one missing value.
+    A column can contain several kinds of missing values only if its dtype is object.
     """
     told = [pair for pair in pairs if pair[0] in model.telling_nan or pair[0] in model.knowing_none]
     kinds = frame_dtypes(table) if told else None
@@ -434,7 +434,7 @@ def _is_real(value: Any) -> bool:
 
 
 def check_exact(rows: Any, model: RawColumns) -> None:
-    """Raise InputError if float64 would round an integer in a column that is looked up."""
+    """Raise InputError if float64 would round an integer in a column whose values are looked up."""
     if not (model.looked_up and _may_round(rows.dtype)):
         return
     if hasattr(rows, "tocsr"):
@@ -463,7 +463,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup can find a value as a float64: it is no string, date or array, and fits."""
+    """Return whether a value can be looked up as a float64: it is no string, date or array, and need not be rounded."""
     if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
         return False
     if isinstance(value, Integral):
@@ -494,7 +494,7 @@ def _values(table: Any, place: int, null: float) -> list[Any]:
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    if not hasattr(table, "column_names"):  # Polars frames, which scikit-learn reads without conversion: a null is None
+    if not hasattr(table, "column_names"):  # Polars frames: scikit-learn does not convert them, so a null is None
         return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
     return [missing if value is None else value for value in table.column(place).to_pylist()]

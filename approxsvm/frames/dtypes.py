@@ -23,13 +23,13 @@ EXTENDED: Final = "extended"
 # accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-# Kinds of values in object columns: values other than numbers and NaN, such as None, if the source does not treat None
-# as NaN; and values other than numbers and None, if None is the column's missing value.
+# Kinds of values in object columns. NO_NUMBER: values other than numbers and NaN, such as None, if the source does not
+# treat None as NaN. NOT_NONE: values other than numbers and None, if None is the column's missing value.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Dtype names that differ from NumPy's: Arrow's, and Polars' in lower case.
+# Names of dtypes in Arrow, and lower-case names in Polars, that differ from NumPy's names.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
@@ -108,9 +108,9 @@ class RowDtypes:
     ) -> bool:
         """Raise InputError if the source's predictions for columns of these dtypes differ from those for float64.
 
-        `positions` are the columns' indices among the model's columns, None if unknown. `remedy` replaces the usual
-        advice for tables without astype. Returns whether the source may compute in float32, so that the core needs
-        float32 rows.
+        `positions` contains the columns' indices among the model's columns, or is None if they are unknown. `remedy`,
+        given for tables without an astype method, replaces the usual advice. Returns whether the source may compute in
+        float32, so that the core needs float32 rows.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT

@@ -1,8 +1,8 @@
 """Data frames with known columns and dtypes: the core reads their columns in place.
 
-The general path (frames/columns.py), which can convert all values, converts the first frame with given columns and
-dtypes, and the frame's layout is kept. Later frames with the same columns and dtypes are read column by column, and the
-core looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
+The first frame with given columns and dtypes takes the general path (frames/columns.py), which can convert all values,
+and the frame's layout is stored. Later frames with the same columns and dtypes are read column by column, and the core
+looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
 """
 
 import math
@@ -20,7 +20,7 @@ from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import NONE, is_na, is_nan
 
 _MOST_PLANS: Final = 16
-_UNUSED, _NUMBER, _LOOKED_UP, _TEXT = range(4)  # cpp/python/row_reader.hpp
+_UNUSED, _NUMBER, _LOOKED_UP, _TEXT = range(4)  # as in cpp/python/row_reader.hpp
 _PLAIN_KINDS: Final = "fiub"
 _OBJECT: Final = np.dtype(object)
 _STRINGS: Final = ("string", "large_string")
@@ -71,7 +71,7 @@ class KnownFrames:
         return None
 
     def learn(self, frame: Any, rows: Any) -> None:
-        """Keep the layout of a frame after the general path has converted it to these rows."""
+        """Store the layout of a frame after the general path has converted the frame to these rows."""
         kind, names = type(frame), self._columns.names
         layout_of = _layout_of(kind)
         if layout_of is None or names is None or not isinstance(rows, np.ndarray):
@@ -205,7 +205,7 @@ class _ByTypes:
 
 
 class _Polars(_ByTypes):
-    """Layout of a Polars frame; scikit-learn reads a Polars null as None."""
+    """Layout of a Polars frame, in which scikit-learn reads a null as None."""
 
     none_is_null = False
 
@@ -227,7 +227,7 @@ class _Polars(_ByTypes):
 
 
 class _Arrow(_ByTypes):
-    """Layout of an Arrow table or record batch; an Arrow null is the source's missing value."""
+    """Layout of an Arrow table or record batch, in which a null stands for the source's missing value."""
 
     none_is_null = True
 

@@ -67,7 +67,7 @@ def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
 def _with_missing(
     record: dict[str, Any], column_names: tuple[str, ...], model: RawColumns
 ) -> tuple[list[str], list[Any]]:
-    """Return a record's names and values; absent and null columns get the source's missing value, if allowed."""
+    """Return a record's names and values; absent and null columns take the source's missing value, if it is allowed."""
     for k in model.takes_null.tolist():
         if record.get(column_names[k]) is None:
             is_none = model.texts[k].null == NONE if k in model.texts else k in model.knowing_none

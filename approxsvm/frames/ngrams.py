@@ -20,7 +20,7 @@ from approxsvm.errors import ArtifactError
 _RUNS: Final = {rf"{flag}\b{run}\b": size for flag in ("(?u)", "") for run, size in ((r"\w\w+", 2), (r"\w+", 1))}
 _FLOATS: Final = ("float64", "float32")
 _DTYPES: Final = (*_FLOATS, "int64", "int32")
-# On all other processors, compilers fuse multiplications and additions in scikit-learn's sums of squares.
+# On processors other than x86-64, compilers fuse multiplications and additions in scikit-learn's sums of squares.
 _NORMS: Final = ("l1", "l2", None) if platform.machine().lower() in ("x86_64", "amd64") else ("l1", None)
 _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # if a weight is larger, weight * count may be infinite in float32
@@ -60,7 +60,7 @@ class CsrRows(NamedTuple):
 
 
 def side_by_side(rows: Sequence[CsrRows]) -> CsrRows:
-    """Concatenate the columns of several single rows."""
+    """Concatenate several single rows into one long row."""
     if len(rows) == 1:
         return rows[0]
     starts = np.cumsum([0, *(row.shape[1] for row in rows)])

@@ -21,8 +21,8 @@ class RawColumns:
 
     n_columns: int
     names: tuple[str, ...] | None  # column names on which the source was fitted
-    # Indices, ascending and of shape (n_used,), of the columns on which predictions depend, by the value or by whether
-    # it is NaN. All other columns are ignored.
+    # Indices, in increasing order and of shape (n_used,), of the columns that affect predictions, if only by whether a
+    # value is NaN. All other columns are ignored.
     used: npt.NDArray[np.intp]
     # True if the source's first step is a ColumnTransformer, which finds data-frame columns by name, in any order, and
     # ignores other columns. Columns that it drops need not be numeric, and may be missing.
@@ -31,9 +31,9 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     # String columns by index. Numeric arrays contain string codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # For each string column, the codes, UNKNOWN or NONE, that the source rejects.
+    # For each string column: which of the codes UNKNOWN and NONE the source rejects.
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    # String columns in which pandas.NA is a missing value; in the others, it is unknown.
+    # String columns in which pandas.NA is a missing value; in other string columns, it is an unknown value.
     taking_na: frozenset[int] = frozenset()
     knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
     # Indices of numeric columns whose values are looked up without conversion: "1" is not 1.
@@ -122,7 +122,7 @@ class RawColumns:
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether a model accepts each number in these columns: finite numbers, and NaN where it is valid."""
+        """Return whether the model accepts each number in these columns: if finite, or if NaN where NaN is valid."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)

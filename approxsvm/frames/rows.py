@@ -122,7 +122,7 @@ def _indices(values: Any, name: str) -> Any:
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
-    """Return the position of the first index that is negative or too large, in a list that may be empty."""
+    """Return a list with the position of the first index that is negative or too large, or an empty list."""
     if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return []
     return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]
@@ -161,7 +161,7 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
 
 
 def first_row_out_of_order(X: Any) -> int | None:
-    """Return the first row of a CSR matrix whose column indices are not strictly increasing, or None."""
+    """Return the index of the first row of a CSR matrix whose column indices are not strictly increasing, or None."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -173,7 +173,7 @@ def first_row_out_of_order(X: Any) -> int | None:
 
 
 def with_global_row(error: InputError, first_row: int) -> InputError:
-    """Change the row number in a chunk's error message to that in the whole input."""
+    """Change the row number in a chunk's error message to the number in the whole input."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
@@ -208,7 +208,7 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
 
 
 def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
-    """Return whether each row of an array or CSR matrix is finite, or NaN where that is valid, of shape (n_rows,)."""
+    """Return, as an array of shape (n_rows,), whether each row is finite except for NaN where NaN is valid."""
     if isinstance(rows, np.ndarray):
         return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)

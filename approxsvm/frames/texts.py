@@ -142,7 +142,7 @@ class TextRows:
     def _by_scikit_learn(self, k: int, texts: list[str | bytes]) -> Any:
         from scipy.sparse import csr_array
 
-        some = texts or [""]  # some vectorizers raise an error for an empty list
+        some = texts or [""]  # some vectorizers reject an empty list
         rows = reduce(lambda rows, step: step.transform(rows), self._fitted[k], some)
         return csr_array(rows, dtype=np.float64)[: len(texts)]
 
@@ -166,7 +166,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document rather than numbers; raise InputError for any other rows."""
+    """Return whether each row is a document rather than numbers; raise InputError for rows of any other type."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):

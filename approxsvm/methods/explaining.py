@@ -1,4 +1,4 @@
-"""Methods for the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
+"""Methods that describe the neighborhood of rows: certified radii, gradients, and the test of Claesen et al. 2014."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Explaining:
 
         By the source's formula over the real numbers, any point within this Euclidean distance of a row, in the units
         of `X`, has the label that `predict` returns for the row. The proof uses norms of the model (radius.py), so the
-        nearest point with a different label is usually 2 to 10 times as far away. The distance is 0 if nothing is
-        proven, and infinite if no point has a different label.
+        nearest point with a different label is usually 2 to 10 times as far away as this distance. The distance is 0 if
+        nothing is proven, and infinite if no point has a different label.
 
         Parameters
         ----------
@@ -35,8 +35,8 @@ class Explaining:
         Raises
         ------
         UnsupportedModelError
-            The kernel is not Gaussian, the model is an ensemble or a regression, or the slope of a step before the
-            model is unbounded.
+            The kernel is not Gaussian, the model is an ensemble or a regressor, or the slope of a step before the model
+            is unbounded.
 
         Examples
         --------
@@ -55,7 +55,7 @@ class Explaining:
         return certified_radius(self._evaluator, self._rows(X))
 
     def gradient(self: Predicts, X: Any, *, return_bound: bool = False) -> Any:
-        """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
+        """Return the gradient of the decision function, or of a regressor's values, with respect to each row of `X`.
 
         For a Gaussian kernel the gradient is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Gradients are
         also available for polynomial and sigmoid kernels and random Fourier features. They are in the units of `X`,
@@ -72,8 +72,8 @@ class Explaining:
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
             The second shape is for several decision functions or targets. Signs and order are the same as in
-            ``decision_function``, except for an SVC's one-vs-rest scores: the gradients are then the pairs'
-            (``decision_function_shape="ovo"``).
+            ``decision_function``, except for an SVC's one-vs-rest scores, for which the gradients of the class pairs'
+            values are returned (as with ``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
             Returned only with `return_bound`: upper bound on each element's distance from the gradient of the model's
             formula over the real numbers, with the artifact's parameters. At a limit, where the gradient does not
@@ -82,8 +82,8 @@ class Explaining:
         Raises
         ------
         UnsupportedModelError
-            A step before the model neither scales nor projects, a model with a Gaussian kernel was compiled in
-            "approximate" mode, or the model averages several models' probabilities.
+            A step before the model does something other than scale or project, a model with a Gaussian kernel was
+            compiled in "approximate" mode, or the model averages several models' probabilities.
 
         Examples
         --------

@@ -44,7 +44,7 @@ class Exporting:
         against : fitted estimator, KernelModel, or path, optional
             The source. Without it, the report omits errors, label differences and the speedup, and explains why.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: the number that takes about a second.
+            Maximum number of rows to compare with the source. Default: as many as can be compared in about one second.
         title : str, optional
 
         Returns
@@ -86,14 +86,14 @@ class Exporting:
         fallback: bool | None = None,
         max_bytes: int = 1 << 28,
     ) -> Any:
-        """Export to an ONNX model built from standard operators, with skl2onnx's names and shapes for the source.
+        """Export to an ONNX model built from standard operators, with the names and shapes that skl2onnx would use.
 
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
-        for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
-        regression. In "certified" mode, the graph predicts the same labels as `predict`: with the expansions if they
-        prove the label, otherwise with the exact model. Scores and probabilities come from the same stage as the label.
-        Without a tolerance, they may differ from the results of `decision_function` and `predict_proba` by the
+        for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a regressor.
+        In "certified" mode, the graph predicts the same labels as `predict`: with the expansions if they prove the
+        label, otherwise with the exact model. Scores and probabilities are computed by the stage that determines the
+        label. Without a tolerance, they may differ from the results of `decision_function` and `predict_proba` by the
         expansions' error.
 
         Parameters
@@ -102,8 +102,8 @@ class Exporting:
             Type of the rows, and of the scores, probabilities or values. The graph computes in float64.
         certain : bool, optional
             Whether to add an output "certain", which states for each row whether the label is proven to equal the exact
-            model's, or a regression's value to be within the tolerance. Default: True, except in "approximate" mode,
-            for regressions without a tolerance, and for a regression's exact model.
+            model's, or a regressor's value to be within the tolerance. Default: True, except in "approximate" mode, for
+            regressors without a tolerance, and for a regressor's exact model.
         fallback : bool, optional
             Whether to include the exact model, for rows whose label the expansions cannot determine. Default: True if
             the graph's constants then fit into `max_bytes`.
@@ -126,9 +126,9 @@ class Exporting:
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph lacks the exact model, because this would be too large or `fallback`
-            is False. For rows whose "certain" is false, labels may differ from the exact model's. The graph's
-            ``doc_string`` also states this limitation.
+            The model is certified, but its graph lacks the exact model, because the exact model would be too large or
+            `fallback` is False. For rows whose "certain" output is false, labels may differ from the exact model's. The
+            graph's ``doc_string`` also states this limitation.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -154,20 +154,20 @@ class Exporting:
 
         With ``name="m"`` the header has the following functions, which take a raw row and scale it:
 
-        * ``int m_predict(const float row[])``, which returns the label's index in ``m_labels``; for a regression,
+        * ``int m_predict(const float row[])``, which returns the label's index in ``m_labels``; for a regressor,
           ``float m_predict`` returns the value.
         * ``int m_is_certain(const float row[])``, which returns whether this label is proven to be the exact model's;
-          for a regression, whether the value is within the tolerance of the exact value.
+          for a regressor, whether the value is within the tolerance of the exact value.
         * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
           float bounds[])``, except for models that combine votes or probabilities, which have no decision values. A
-          regression with several targets has these functions but no ``m_predict``.
+          regressor with several targets has these functions but no ``m_predict``.
         * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
           has probabilities.
 
         Gaussian kernels are evaluated by their expansions if the artifact has expansions of every decision function.
         All other kernels, and all kernels in "exact" mode, are evaluated by their defining sums in float32; rows for
-        which these may overflow are treated like rows with NaN: their values are NaN, and they are never certain.
+        which the sums may overflow are treated like rows with NaN: their values are NaN, and they are never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are the numbers of features, values and labels.
 
@@ -179,16 +179,16 @@ class Exporting:
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
             Type of the coefficients. Integers need half or a quarter of the memory, and slightly more time. All bounds
-            include their rounding, so fewer rows are certain, but no certain label is wrong. They are allowed only
-            for expansions.
+            include the rounding to integers, so fewer rows are certain, but no certain label is wrong. Integer
+            coefficients are allowed only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all values within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all these values give the same label. Floats are converted to
-            codes by ``m_quantize(numbers, row)``. Values out of range are clamped to the nearest code, and their rows
-            are never certain.
+            codes by ``m_quantize(numbers, row)``. Values out of range are clamped to the nearest code, and rows that
+            contain such values are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Sample rows that resemble the rows to predict; they determine the range of integer inputs, and are needed
-            only for them.
+            Sample rows that resemble the rows to predict. They determine the range of integer inputs, and are needed
+            only for such inputs.
 
         Returns
         -------
@@ -198,8 +198,9 @@ class Exporting:
         Raises
         ------
         UnsupportedModelError
-            Some values cannot be represented in float32, or integers are requested but not supported: for rows if a
-            step does more than scale, for rows of several models, or for coefficients of sums.
+            Some values cannot be represented in float32, or integers are requested but not supported. Integer inputs
+            are not supported if a step does more than scale or if there are several models; integer coefficients are
+            not supported for kernels evaluated by their defining sums.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong
             shape.

@@ -35,23 +35,23 @@ class Predicting:
 
     @property
     def plan(self: Predicts) -> Plan | None:
-        """Plan that was built, with a plan for each member of an ensemble; None if the artifact has none."""
+        """Plan that was built, with a plan for each member of an ensemble; None if the artifact stores no plan."""
         built: Plan | None = self.artifact.build_plan
         return built
 
     def predict(self: Predicts, X: Any) -> npt.NDArray[Any]:
-        """Predict class labels, regression values, or 1 and -1 for inliers and outliers.
+        """Predict class labels, a regressor's values, or 1 for inliers and -1 for outliers.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling, because the artifact includes it. A data frame must have the columns that the
-            source was fitted with, in order; if the source begins with a ColumnTransformer, columns are matched by
-            name. If the model has no column names, a `Predictor` matches columns as `predict_arrow` does.
+            Raw rows, before any scaling, because the artifact includes the scaling. A data frame must have the columns
+            that the source was fitted with, in order; if the source begins with a ColumnTransformer, columns are
+            matched by name. If the model has no column names, a `Predictor` matches columns as `predict_arrow` does.
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, or a regression was fitted
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, or a regressor was fitted
         with two-dimensional targets
 
         Raises
@@ -64,8 +64,8 @@ class Predicting:
     def certified(self: Predicts, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether the first stage's bound proves the label or value of each row, without the exact model.
 
-        In "certified" mode, the exact model computes the labels of the other rows, so they also equal the exact
-        model's. In "approximate" mode, they may differ from the exact model's.
+        In "certified" mode, the exact model computes the labels of all other rows, so these labels also equal the exact
+        model's. In "approximate" mode, the labels of the other rows may differ from the exact model's.
 
         Parameters
         ----------
@@ -122,12 +122,13 @@ class Predicting:
             frame of one row is also accepted. Values with names are matched by name, in any order
             (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            Outputs to return, as a dict. Default: only the label, or a regression's value.
+            Outputs to return, as a dict. Default: only the label, or a regressor's value.
 
         Returns
         -------
         scalar, ndarray of shape (n_targets,), or dict
-            A class label, 1 or -1, or a value; an array if `predict` returns several results per row.
+            A class label, 1 or -1 (inlier or outlier), or a value; an array if `predict` returns several results per
+            row.
 
         Raises
         ------
@@ -196,10 +197,10 @@ class Predicting:
         Columns are matched by the names that the model was fitted with, in any order; additional columns are ignored. A
         model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
         them. Otherwise, it takes the columns that are not in `keep` by position, with a `ColumnsByPositionWarning`.
-        There must then be exactly one column per feature, not numbered differently (x0, x2), or a single column of
-        fixed-size lists with one item per feature. Columns that the model does not use, such as those dropped by a
-        ColumnTransformer, are not read: they may have any contents, and may be missing if the model has names.
-        Fixed-size lists are not copied; columns are copied once, into a reused buffer.
+        There must then be exactly one column per feature, with no gaps or disorder in numbered names (such as x0, x2),
+        or a single column of fixed-size lists with one item per feature. Columns that the model does not use, such as
+        those dropped by a ColumnTransformer, are not read: they may have any contents, and may be missing if the model
+        has names. Fixed-size lists are not copied; columns are copied once, into a reused buffer.
 
         Parameters
         ----------
@@ -207,8 +208,8 @@ class Predicting:
             Polars, DuckDB and pandas objects export such a stream. Features are numbers of any type, booleans, or
             dictionaries of them.
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            Outputs to return. Default: "label", or "value" for a regression. If an output has several columns, the
-            class or pair of classes follows the output's name: "probability_setosa".
+            Outputs to return. Default: "label", or "value" for a regressor. If an output has several columns, the class
+            or pair of classes is appended to the output's name, as in "probability_setosa".
         keep : sequence of str
             Columns to copy to the result, before the outputs.
         columns : sequence of str, optional
@@ -220,7 +221,7 @@ class Predicting:
         -------
         pyarrow.Table
             One row for each input row, except skipped rows. The values equal the results of `predict` and the related
-            methods for a large batch, regardless of the number of rows and how they are divided into batches.
+            methods for a large batch, regardless of the number of rows and of their division into batches.
 
         Raises
         ------

@@ -53,10 +53,10 @@ class Budget:
     def worth(self, hopeful: Cost) -> float:
         """Return the work that a trial of a plan may take if a row may cost as little as `hopeful`.
 
-        It is at most the work that the plan would save for all expected rows. Trials of plans other than the best so
-        far may together take as much work as the best plan itself, including the sums needed by all plans, or a fixed
-        amount of work. Thus, at most half of all work is wasted. A trial may always take a small fraction of the
-        possible savings.
+        This work is at most the work that the plan would save for all expected rows. Trials of plans other than the
+        best so far may together take as much work as the best plan itself, including the sums needed by all plans, or a
+        fixed amount of work, whichever is more. Thus, at most half of all work is wasted. A trial may always take a
+        small fraction of the possible savings.
         """
         if not self._is_rationed:
             return np.inf

@@ -67,7 +67,7 @@ def build_expanded(
 ) -> Expanded:
     """Expand all functions, or only the pairs of majority classes, about the given centers, and certify the expansions.
 
-    If these are only some of the plan's centers, `of_centers` is the number of all its centers.
+    If the given centers are only some of the plan's centers, `of_centers` is the number of all the plan's centers.
     """
     model, expansions, certificates = problem.model, [], []
     forms = None

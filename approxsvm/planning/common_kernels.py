@@ -99,7 +99,7 @@ def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
 
 
 def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
-    """Convert a member to a regression of the target's value, or of the decision value; None if impossible."""
+    """Convert a member to a regressor of the target's value, or of the decision value; return None if impossible."""
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
     side_by_side = ensemble.task == "regression" and ensemble.combination.weights is None

@@ -31,10 +31,11 @@ from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.planning.search import Choice, Found, search
 from approxsvm.system.threads import one_thread_inside
 
-# Default tolerance for the values of a regression, as a fraction of their range.
+# Default tolerance for the values of a regressor, as a fraction of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
-# Minimum tolerance as a multiple of the common float64 bound, which is computed from the largest coefficients of all
-# functions. With a smaller tolerance, the definition would be evaluated for nearly all rows.
+# Minimum default tolerance of several functions, as a multiple of their common float64 bound, which is computed from
+# the largest coefficients of all functions. With a smaller tolerance, the definition would be evaluated for nearly all
+# rows.
 _OF_SHARED_MODULI: Final = 16.0
 # Number of rows for estimating the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256
@@ -89,9 +90,9 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
     """Build only the exact engine, which computes each kernel value once for all functions.
 
-    With `by_sign`, only the signs of values matter, because they are the labels. No tolerance is then guaranteed, so
-    the cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an
-    ensemble.
+    With `by_sign`, only the signs of values matter, because the signs determine the labels. No tolerance is then
+    guaranteed, so the cheapest stage that determines the sign suffices. The functions may belong to `n_functions`
+    members of an ensemble.
     """
     request.check_plan(model, "exact")
     reason = "the exact engine alone"
@@ -108,7 +109,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the smallest tolerance to guarantee: by default, a cheap one; if one is requested, float64's limit."""
+    """Return the smallest tolerance to guarantee: by default, one that is cheap; if requested, the limit of float64."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 
@@ -181,7 +182,7 @@ def _check_plan(problem: Problem, request: Request) -> None:
 
 
 def _promise(model: KernelModel, request: Request) -> float:
-    """Return the guaranteed tolerance: the requested one or, by default, infinity or a share of a regression's range.
+    """Return the guaranteed tolerance: the requested one or, by default, infinity or a share of a regressor's range.
 
     Infinity means that only labels are guaranteed.
     """

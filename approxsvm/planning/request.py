@@ -91,7 +91,7 @@ class Request:
             )
 
     def check_options_with_plan(self) -> None:
-        """Raise InputError for options that guide a search if a plan is given, because it replaces the search."""
+        """Raise InputError for options that guide a search if a plan is given, because the plan replaces the search."""
         if self.plan is None:
             return
         options = {"center": self.center, "measure": self.stopwatch is not None, **asdict(self.limits)}

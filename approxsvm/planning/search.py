@@ -2,12 +2,12 @@
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
-| expansions about 1, 16, 64, ... centers | a step leaves the square of the fraction left by the last | some centers |
-| higher degrees about the same centers | a degree leaves the square of the fraction left by the last | some centers |
+| expansions about 1, 16, 64, ... centers | each step leaves f^2 of the rows if the last left f of them | some centers |
+| higher degrees about the same centers | each degree leaves f^2 of the rows if the last left f of them | some centers |
 | kernel sums over a few coordinates | the cheapest sums decide all rows | some classes |
 | the exact engine alone | its cost is known | nothing |
 
-A trial predicts held-out rows with what the last column lists.
+A trial builds what the last column lists and uses it to predict held-out rows.
 
 A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the trial's
 work. The plan with the least regret is chosen. A plan's regret is the largest ratio, over all cost profiles, of its

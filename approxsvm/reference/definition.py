@@ -1,8 +1,8 @@
 """Definitions of all kinds of models, evaluated in float64, and bounds on their rounding errors.
 
 `definition_of` chooses a class for each kernel; feature models define themselves. The rounding bounds hold for any
-summation order of the terms if the intercept is added last: for the method `values`, which sums by blocks, and for a
-source that evaluates the same terms. Let u = 2^-53 and A1 = sum |a_i|.
+summation order of the terms if the intercept is added last: both for the `values` method, which sums by blocks, and for
+a source that evaluates the same terms. Let u = 2^-53 and A1 = sum |a_i|.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from approxsvm.reference.term_sums import TermSums, term_sums
 _BLOCK_ROWS: Final = 512
 _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
-# Number of support vectors for which the spread of the values is computed.
+# Approximate number of support vectors at which values are computed to estimate their spread.
 _SOME_VECTORS: Final = 64
 # A function counts as constant if its relative spread is below this value.
 _CONSTANT: Final = 1e-6
@@ -47,7 +47,7 @@ class Definition(Protocol):
         """Compute decision values, of shape (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the float64 rounding error of `values`, in a shape that broadcasts to theirs."""
+        """Bound the float64 rounding error of `values`, in an array that broadcasts to the shape of `values`."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change in values if each row moves by at most its distance in `errors`, of shape (n_rows, 1)."""
@@ -94,7 +94,7 @@ class _OfKernels:
         return sums
 
     def vectors(self, first: int, last: int) -> Any:
-        """Return some support vectors in the format that `kernels` accepts."""
+        """Return support vectors first, ..., last - 1 in the format that `kernels` accepts."""
         return self.model.dense_support_vectors(first, last)
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
@@ -162,7 +162,7 @@ class ProductDefinition(_OfKernels):
         return np.asarray(np.tanh(arguments) if self.model.is_sigmoid else arguments**self.model.degree)
 
     def vectors(self, first: int, last: int) -> Any:
-        """Return some support vectors; sparse vectors stay sparse."""
+        """Return support vectors first, ..., last - 1; sparse vectors stay sparse."""
         return self.model.support_vectors[first:last]
 
     def _term_sums(self, decisions: Sequence[int]) -> TermSums:
@@ -189,7 +189,7 @@ class ProductDefinition(_OfKernels):
         return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + of_underflow, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change to first order, by M's slope at the row's norm, because errors are tiny relative to it."""
+        """Bound the change to first order, by M's slope at the row's norm; errors are tiny relative to this norm."""
         sums = self._term_sums(range(self.model.n_decisions))
         moved = errors * sums.moduli_at(norms_above(mapped), 1) * (1.0 + 1e-6)
         return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
@@ -207,7 +207,7 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
             step = _block_vectors(model)
             for first in range(0, model.n_sv, step):
                 yield first, np.square(vectors[first : first + step] - row).sum(axis=1)
-        elif model.n_sv:  # this difference cancels fewer digits than the engine's
+        elif model.n_sv:  # fewer digits cancel in this difference than in the engine's
             distances = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(distances), np.inf, distances)
 

@@ -21,7 +21,8 @@ MOST_ALONE: Final = 3.0
 WORTHWHILE: Final = 0.85
 # Ratio up to which two costs count as equal.
 SAME: Final = 1.05
-# Additional weight of rows in the exact engine: the range of their fraction in which it applies, and the weight.
+# Additional weight of rows in the exact engine: the range of their fraction in which the weight applies, and the
+# weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 
@@ -58,7 +59,7 @@ class Cost:
         return Cost(self.asked, self.alone, weight * exact.asked)
 
     def is_slow_alone(self, least: FloatArray, rows_per_call: int | None) -> bool:
-        """Return whether a single row costs far more than with another plan, if `rows_per_call` is not given."""
+        """Return whether a single row costs far more than with the best plan, if `rows_per_call` is not given."""
         return rows_per_call is None and bool(np.any(self.alone > MOST_ALONE * least))
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
@@ -110,7 +111,10 @@ class Calls(NamedTuple):
     width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets a fraction of a call; a partly filled block costs the same."""
+        """Return the cost of a row in a stage that gets a fraction of a call.
+
+        A partly filled block costs as much as a full one.
+        """
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))

@@ -56,7 +56,7 @@ _TYPICAL_MISSES: Final = 0.15
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
-# Support vectors stored by columns: cost of a shared nonzero, and of a support vector in a frequent feature.
+# If support vectors are stored by columns: cost of a shared nonzero, and of each support vector per frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
 # In units of the vector width: the number of rows in a block that hides coefficient loads, the maximum number of rows
@@ -84,7 +84,7 @@ class Size:
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Return the number of runs, one per monomial of the next lower degree; 0 up to degree 2."""
+        """Return the number of runs, one per monomial of degree - 1; 0 up to degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
@@ -97,7 +97,8 @@ class Products:
     cost: float  # number of multiplications per row, with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # True if support vectors are stored by columns
-    # For each of several classes: the number of its support vectors, and of other vectors in its pairs.
+    # For each of several classes: the number of its support vectors, and the number of other support vectors in its
+    # pairs.
     counts: FloatArray
     listed: FloatArray
 
@@ -257,7 +258,7 @@ class SubspaceCosts:
 
 
 def by_few_values(model: KernelModel, few_work: float, constants: Constants) -> float:
-    """Return the cost of a row on a grid of few values, with `few_work` per support vector; infinite if that is 0."""
+    """Return a row's cost on a grid of few values, with `few_work` per support vector; infinite if `few_work` is 0."""
     return constants.row + constants.grid * model.n_features + model.n_sv * few_work if few_work > 0.0 else math.inf
 
 
@@ -311,8 +312,8 @@ class CostModel:
     ) -> float:
         """Return the average cost of refining a row that its expansion does not certify at degree 2.
 
-        `share` maps each stage to the fraction of rows whose results it determines. `lower` is a lower degree above 2
-        and the fraction of rows that it certifies.
+        `share` maps each stage to the fraction of rows whose results it determines. `lower` is a pair: a smaller
+        degree, greater than 2, and the fraction of rows certified up to that degree.
         """
         if self.n_forms > 1:
             if degree <= 2:  # the exact engine is the next stage

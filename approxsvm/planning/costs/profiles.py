@@ -90,7 +90,7 @@ class Profile:
     def all(cls) -> tuple[Profile, ...]:
         """Return the profiles of the target used by this machine, or named by APPROXSVM_TARGET."""
         target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return PROFILES.get(target, PROFILES["avx2"])  # profiles for narrower vectors
+        return PROFILES.get(target, PROFILES["avx2"])  # targets with narrower vectors have no profiles
 
 
 # The arguments are the number of rows that fill the lanes of a block; the time of a multiply-add in seconds; for blocks

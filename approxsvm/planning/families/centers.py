@@ -33,7 +33,7 @@ PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
 # Maximum number of distinct values of a feature that counts as a category; minimum number of rows on a slice; minimum
-# fraction of all rows on slices; maximum fraction of an expansion's coefficients that remain on slices.
+# fraction of all rows on slices; maximum fraction of an expansion's coefficients that may remain on slices.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
@@ -44,7 +44,7 @@ _SLICED_ELEMENTS: Final = 1 << 25
 
 
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
-    """Return the columns that vary on slices that contain nearly all rows; None if slices would hardly reduce the cost.
+    """Return the columns that vary on slices containing nearly all rows; None if slices would hardly reduce the cost.
 
     There are at most half as many slices as centers. Features with few values are fixed one at a time, in order of
     increasing entropy. The rows must be in random order.

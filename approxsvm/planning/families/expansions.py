@@ -48,7 +48,8 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # quarter of all centers replaces the maximum if it is larger. Between these limits, the budget determines the number.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# Factor by which a trial of a single center may exceed the work allowed for a trial, because it also builds the plan.
+# Factor by which a trial of a single center may exceed the work allowed for a trial, because such a trial also builds
+# the plan.
 _FOR_BUILDING: Final = 4.0
 # Factor by which building a large model with several centers may exceed the work that the plan may save.
 _FOR_MORE_CENTERS: Final = 6.0
@@ -65,8 +66,8 @@ ABOUT: Final = 1.15
 # Fraction of certified support vectors above which more centers hardly help, because support vectors are nearer to the
 # decision boundary than other rows.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit for all but a small fraction
-# of the rows. The constants are this limit and this fraction.
+# Degree 1 is not tried if the bound on degree 2 is at least _FAR_ABOVE times the absolute value for all rows but a
+# fraction smaller than _HOPELESS_SHARE.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
@@ -128,7 +129,7 @@ class Expansions:
         return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
 
     def hopeful_cost(self, n_centers: int) -> Cost | None:
-        """Return the lowest possible cost of a row with `n_centers` centers; None if such a plan cannot be better."""
+        """Return the lowest possible cost of a row with `n_centers` centers; None if no such plan is worth trying."""
         size = self._size(n_centers)
         if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
             return None
@@ -148,7 +149,7 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about `n_centers` centers; for a single center, also try quick higher degrees."""
+        """Try the first degree about `n_centers` centers; about a single center, also try quick higher degrees."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
@@ -249,7 +250,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate of cost `hopeful` may win; it may cost more if it halves the undecided rows."""
+        """Return whether a candidate of cost `hopeful` may win; one that halves the undecided rows may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -283,7 +284,7 @@ class Expansions:
         """True if a fast estimate shows that the part of degree 2 about a single center far exceeds nearly all values.
 
         N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
-        wide data, its diagonal is nearly the whole sum.
+        wide data, the diagonal terms make up nearly the whole sum.
         """
         model, rows = self._model, self.sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
@@ -402,7 +403,7 @@ class Expansions:
     # --- sizes
 
     def _is_quicker(self, finer: int, n_centers: int) -> bool:
-        """Return whether trials with the larger number of centers are quicker because fewer features vary."""
+        """Return whether trials with `finer` centers are quicker than with `n_centers`, because fewer features vary."""
         if not 1 < n_centers < finer:
             return False
         few, many = self._size(n_centers), self._size(finer)
@@ -544,9 +545,10 @@ def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
     """Return the fraction of the last plan's undecided rows that another plan leaves undecided in the best case.
 
-    In the best case, each step is assumed to leave the square of the share that the previous step left. The first
-    degree counts as a step from no plan at all. The effect of the first number of centers is unknown, so the next
-    number may leave no rows. A lower degree about more centers, used if higher degrees do not fit, is not a step.
+    If the previous step left the fraction f of the rows that it received undecided, the next step is assumed, in the
+    best case, to leave the fraction f^2. The first degree counts as a step from no plan at all. The effect of the first
+    number of centers is unknown, so the next number may leave no rows. A lower degree about more centers, used if
+    higher degrees do not fit, is not a step.
     """
     last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
     before = lower[-2] if len(lower) > 1 else None

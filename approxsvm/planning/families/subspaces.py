@@ -34,8 +34,8 @@ from approxsvm.system.threads import all_threads
 
 # Numbers of coordinates that may be tried, up to half the number of features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-# Number of coordinates that is most often useful. If work is limited, the numbers furthest from it, by ratio, are
-# dropped first.
+# Number of coordinates that is most often useful. If work is limited, the numbers that differ from it by the largest
+# factor are dropped first.
 _MOST_OFTEN: Final = 90
 # Degrees of expansions that may replace kernel sums.
 _DEGREES: Final = (2, 3, 4)
@@ -50,20 +50,20 @@ _MAX_ROWS: Final = 2_000
 # With several classes, stages must reduce the cost of a row to at most this fraction of the exact engine's cost,
 # because blocks are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.7
-# If stages may reduce the cost to this fraction, the work of a trial may be this multiple of the work that the stages
-# save for the expected rows.
+# If stages may reduce the cost of a row to _MUCH_LESS times the exact engine's cost or less, the work of a trial may be
+# _MORE_WORK times as much as otherwise.
 _MUCH_LESS: Final = 0.2
 _MORE_WORK: Final = 2.0
 # No stages are tried if another plan costs less than this fraction of the exact engine's cost.
 _GOOD_ENOUGH: Final = 0.1
-# Number of classes above which stages may exceed the size of the exact model by at most a number of bytes, because they
-# store vectors again for each pair; and this number of bytes.
+# With more than _MANY_CLASSES classes, stages may exceed the size of the exact model by at most _MORE_BYTES bytes,
+# because stages store vectors again for each pair.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# Training keeps the training rows away from the decision boundary, so values for new rows are assumed to be smaller: by
-# these factors, with the given probabilities.
+# Training keeps the training rows away from the decision boundary, so values for new rows are assumed to be smaller.
+# Each key is a factor by which values are multiplied, and maps to the factor's probability.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
-# Maximum number of stages in a plan.
+# Maximum number of stages in a plan for one decision function, and for several classes.
 _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
 # Maximum number of classes for which stages are tried.
@@ -85,7 +85,7 @@ class Subspaces:
 
     @property
     def n_bytes(self) -> int:
-        """Approximate size of the stages in an artifact."""
+        """Approximate size of the stages in an artifact, in bytes."""
         return sum(map(len, self.sections.values())) + len(self.reason) + 512
 
 
@@ -103,7 +103,7 @@ def may_have_subspaces(problem: Problem) -> bool:
 
 
 class SubspaceTrials:
-    """Trials, on sample rows, of kernel sums in decreasing numbers of coordinates; several classes vote."""
+    """Trials, on sample rows, of kernel sums in decreasing numbers of coordinates, for one function or for votes."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._model, self._budget = problem, problem.model, budget
@@ -124,7 +124,7 @@ class SubspaceTrials:
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
 
     def work(self) -> float:
-        """Return the work of the smallest trial; if stages may save very much, only part of it counts."""
+        """Return the work of the smallest trial; if stages may save very much, only part of this work counts."""
         return self._counted_work(self._numbers[:1])
 
     def run(self, progress: Callable[[float], None]) -> None:
@@ -344,7 +344,7 @@ class _Trial:
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps, of about the lowest cost, that are fastest for a single row, and their cost."""
+        """Return, among the steps of about the lowest cost, those that are fastest for a single row, and their cost."""
         # With several classes, the few rows of a class that a stage leaves undecided do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [
@@ -441,7 +441,7 @@ class _Trial:
 
 
 class _Step(NamedTuple):
-    """Kernel sums over some coordinates, or an expansion of them if the degree is not 0."""
+    """Kernel sums over some coordinates, or an expansion of these sums if the degree is not 0."""
 
     n_coordinates: int
     degree: int

@@ -98,7 +98,7 @@ class _Fit:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks = _dense(model.support_vectors[self.landmarks]) - center
             self._network = _Network(_dense(rows) - center, landmarks, model.gamma)
-            # The equations include all landmarks, because the last bits of sums depend on the size of the matrix
+            # The equations include all landmarks, because the last bits of the sums depend on the size of the matrix
             self._equations = self._network.normal_equations(~self._held_out, self.hits)
 
     def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
@@ -153,7 +153,7 @@ class _Network:
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Solve for the weights as the artifact stores them; they are not finite if the fit fails."""
+        """Solve for the weights in the form that the artifact stores; they are not finite if the fit fails."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks
