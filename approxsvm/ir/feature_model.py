@@ -71,7 +71,7 @@ class FeatureModel:
 
     @property
     def scale(self) -> float:
-        """Largest A1, or a substitute for it."""
+        """Largest A1 of any function, or a substitute for it."""
         raise NotImplementedError
 
     @property

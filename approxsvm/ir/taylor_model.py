@@ -74,7 +74,7 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds, and of calls to functions like exp, per row; a feature costs about one call."""
+        """Numbers of multiply-adds and of calls to functions like exp per row; each feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

@@ -89,7 +89,7 @@ class Evaluator:
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
         # Labels by index, for a single row; None if predictions are values. A list, unlike an array, already contains
-        # objects.
+        # Python objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
@@ -144,7 +144,7 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Indices of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
+        """Indices that sort the model's labels; for a one-class model, the indices of inlier and outlier."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
@@ -217,7 +217,7 @@ class Evaluator:
         return {output: answers[output][0] for output in outputs}
 
     def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
-        """Convert a row with names to numbers; return None if it has no names."""
+        """Convert a row with column names to numbers; return None if it has no names."""
         if self.artifact.takes_texts and isinstance(row, Mapping):
             raise InputError("the model takes a text, not a row of columns: pass the text itself")
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)

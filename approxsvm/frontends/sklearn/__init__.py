@@ -50,7 +50,7 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads these.
+# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads the inner estimators.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),

@@ -83,7 +83,7 @@ class _Rows:
     is_raw: bool  # True if the rows are unchanged columns of the raw rows, which may be a data frame
 
 
-_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first such step, and the columns of every one
+_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first recorded step, and the columns of each one
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step that requires a kind of rows to be rejected."""
+        """Record that a step requires raw rows of some kind to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:

@@ -53,7 +53,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     With Laplace's approximation, the label is determined by the sign of the latent mean, kernel_(rows, X_train_) @
     (y_train_ - pi_): a positive value means the second class. The reference is this mean in exact arithmetic.
     Probabilities, and labels with more than two classes, need the variance, which has one function per training row;
-    compiling it would not make it faster.
+    compiling the variance would not make it faster.
     """
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))

@@ -58,10 +58,10 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
 
 
 def read_density(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted KernelDensity with the Gaussian kernel as a regression: the weighted mean of kernels.
+    """Read a fitted KernelDensity with the Gaussian kernel as a regressor: the weighted mean of the kernels.
 
     The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i in exact arithmetic; scikit-learn's
-    tree search stops when its result is within rtol and atol of it.
+    tree search stops when its result is within rtol and atol of the reference.
     """
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
         raise UnsupportedModelError(

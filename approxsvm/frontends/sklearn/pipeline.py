@@ -33,7 +33,8 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     functions in `around` read such wrappers.
 
     The reference is the last step's reference at the transformed rows. The preceding steps transform rows in float64,
-    operation by operation, and from the first projection or logarithm on, in exact arithmetic (input_map.py).
+    operation by operation; from the first projection or logarithm on, they transform rows in exact arithmetic
+    (input_map.py).
     """
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):

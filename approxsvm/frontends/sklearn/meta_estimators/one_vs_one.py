@@ -18,7 +18,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# In scores, a value of 0 counts for the first class of a pair. This value replaces an intercept of 0 if the member
+# In scores, a value of 0 counts for the first class of a pair. `_BELOW_0` replaces an intercept of 0 if the member
 # predicts the second class for a value of 0.
 _BELOW_0 = -(2.0**-1074)
 
@@ -69,7 +69,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _for_first(member: SingleModel) -> SingleModel:
-    """Return a pair's function, whose value is below 0 if the member predicts the second class, label 1."""
+    """Return a pair's function, whose value is negative if the member predicts the second class, label 1."""
     function = binary_function(replace(member, labels=1 - member.labels))
     if member.labels[0] == 1:
         return function

@@ -38,7 +38,7 @@ from approxsvm.ir.single_model import SingleModel
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsRestClassifier, either multiclass (the largest decision value wins) or multilabel.
 
-    If members have no method `decision_function`, probabilities replace decision values.
+    If members have no `decision_function` method, probabilities replace decision values.
     """
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):

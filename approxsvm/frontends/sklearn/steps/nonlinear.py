@@ -21,7 +21,8 @@ from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
-# scikit-learn's BOUNDS_THRESHOLD, with which QuantileTransformer limits probabilities if its output is normal.
+# scikit-learn's BOUNDS_THRESHOLD, with which QuantileTransformer limits probabilities if its output distribution is
+# normal.
 _BOUNDS_THRESHOLD: Final = 1e-7
 # The smallest and largest positive normal float64 values.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
@@ -112,7 +113,8 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
             "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
             "extrapolation='constant'"
         )
-    # Each piece: its lower edge (unused for the first piece), the origin of its polynomials, and the polynomials.
+    # Each piece consists of its lower edge (unused for the first piece), the origin of its polynomials, and the
+    # polynomials.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
     if extrapolation not in ("constant", "linear"):
