@@ -113,7 +113,7 @@ class CosineModel(FeatureModel):
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`."""
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 

@@ -271,7 +271,7 @@ class KernelModel:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields but no intercepts, and the sum of absolute values by which to multiply `rounding`.
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`.
 
         Absolute values of Gaussian and sigmoid kernels are at most 1. For polynomial kernels, `rounding` is added to
         coef_error, because its effect grows with the kernel values.

@@ -78,7 +78,7 @@ class TaylorModel(FeatureModel):
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`."""
         weights = tuple(part * factor for part in self.weights)
         return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 

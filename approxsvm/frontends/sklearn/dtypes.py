@@ -88,7 +88,7 @@ _Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first reco
 
 @dataclass
 class _Findings:
-    """Steps that do not compute in float64, by kind of raw rows: the first of them, and all their raw columns."""
+    """For each kind of raw rows, the first step that does not compute in float64, and the columns of all such steps."""
 
     refused: dict[str, _Noted] = field(default_factory=dict)
     rounded: _Noted | None = None

@@ -37,7 +37,7 @@ class Block:
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row; such rows are empty
     lost: tuple[str, ...] = ()  # place and error of each earlier row that is in no block
     share: float | None = None  # fraction of the source read so far
-    is_end: bool = False  # true for the block, without rows, that marks the end of the source
+    is_end: bool = False  # True for the block, without rows, that marks the end of the source
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Scorer:
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind the models to blocks with feature arrays or CSR matrices; `none` is such an array with no rows."""
+        """Bind the models to blocks of feature arrays or CSR matrices; `none` is an array or matrix without rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 
@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # Arrow cannot filter lists of views, for example
+            except pa.ArrowNotImplementedError as error:  # for example, Arrow cannot filter lists of views
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
@@ -249,7 +249,7 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of predictions for batches with one schema, and its rows' indices; `place` names bad rows."""
+    """Return a table of predictions for batches with one schema, and the rows' indices; `place` names bad rows."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):

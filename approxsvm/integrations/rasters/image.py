@@ -56,7 +56,7 @@ def predict_image(
         No-data value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always
         means no data, except in bands for which the model accepts NaN.
     outputs : str or sequence of str, optional
-        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression.
+        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regressor.
     n_jobs : int, optional
         Number of threads. Default: all processors. Dask arrays use Dask's threads.
 

@@ -24,7 +24,7 @@ _BELOW_0 = -(2.0**-1074)
 
 
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsOneClassifier with more than two classes, which predicts by scores like SVC with break_ties.
+    """Read a fitted OneVsOneClassifier for more than two classes; it predicts by scores, like SVC with break_ties.
 
     Members with different kernels, such as SVC members with gamma="scale", stay separate.
     """

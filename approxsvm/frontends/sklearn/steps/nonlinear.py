@@ -98,7 +98,7 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """Compute basis splines in exact fractions and round once; spline k + n_different is added to spline k."""
+    """Compute basis splines in exact fractions, then round once; spline k + n_different is added to spline k."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
@@ -211,7 +211,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest value that scikit-learn treats as within the quantiles, and the smallest one above them."""
+    """Return the smallest values that scikit-learn treats as within the quantiles and as above them, respectively."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
