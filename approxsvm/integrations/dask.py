@@ -36,7 +36,8 @@ def score(
     ddf : dask.dataframe.DataFrame
         Columns are matched as in `Predictor.predict_arrow`.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regressor.
     keep : sequence of str

@@ -65,11 +65,12 @@ def score(
     dataframe : pyspark.sql.DataFrame
         Columns are matched as in `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     columns : sequence of str, optional
         The feature columns, in the models' order, or one column of arrays or of Spark ML vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression.
+        Default: "label", or "value" for a regressor.
     keep : sequence of str, optional
         Columns to copy to the result; they precede the outputs. Default: all columns.
     on_error : {"fail", "null", "skip"}
@@ -326,7 +327,9 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     featuresCol : str, optional
         Name of a column of arrays or vectors, such as VectorAssembler output, instead of `inputCols`.
     outputs : list of str, optional
-        See `score`. onError : {"fail", "null", "skip"} See `score`.
+        See `score`.
+    onError : {"fail", "null", "skip"}
+        See `score`.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class Plan:
     kernel: str = "gaussian"
     n_features: int | None = None  # number of kernel features, after all steps; None for any number
     n_classes: int | None = None  # number of classes; 0 for a model without classes; None for any number
-    n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all of them
+    n_functions: int = 1  # number of ensemble members that share kernel values, each of which is computed once
     # Expansions
     center: Literal["mean", "origin"] = "mean"
     n_centers: int = 0

@@ -60,7 +60,10 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding errors of the features and the sum: s is rounded n_features times, and s phi_k(s) < 8."""
+        """Bound the rounding errors of the features and of the sum.
+
+        Here, s = 2 gamma ||z||^2 is rounded n_features times, and s phi_k(s) < 8 (expansion/taylor_features.py).
+        """
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 

@@ -271,7 +271,7 @@ class Evaluator:
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Return class probabilities with columns in sorted label order, or of inlier and outlier."""
+        """Return probabilities with one column per label, in sorted order, or with columns for inlier and outlier."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:

@@ -1,6 +1,6 @@
 """Support vector machines in PMML 4.0 to 4.4, as defined by the standard and as written by JPMML and R's pmml.
 
-According to the standard, a value below the threshold means the class targetCategory, and any other value means
+According to the standard, a value below the threshold selects the class targetCategory, and any other value selects
 alternateTargetCategory. The standard does not say how ties between votes are broken, and programs differ. In this
 frontend, the first of the tied classes wins, in the order of the target's values.
 """

@@ -76,7 +76,7 @@ _Arriving = Mapping[DType, str]  # possible row dtypes, each with the step that 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Possible dtypes of a step's input rows, by the kind of raw rows."""
+    """Possible dtypes of a step's input rows, for each kind of raw rows."""
 
     dtypes: Mapping[str, _Arriving]
     columns: npt.NDArray[np.intp]  # raw columns from which the features are computed

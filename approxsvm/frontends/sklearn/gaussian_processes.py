@@ -88,7 +88,7 @@ class _Kernels:
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
-        Length scales per feature become an input map, and the support vectors are divided by them.
+        Per-feature length scales become an input map, and the support vectors are divided by the scales.
         """
         for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as required by the attribute `kernel`
             recognise(kernel)

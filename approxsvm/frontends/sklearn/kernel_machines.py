@@ -131,7 +131,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
-    """Convert a regressor's values f to `factor` f + `shift`; the new bounds include the rounding errors of this."""
+    """Convert a regressor's values f to `factor` f + `shift`; the new bounds include the added rounding errors."""
     f = _factor(factor)
     intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
     changes, reach = model.times(f, _ROUNDED)

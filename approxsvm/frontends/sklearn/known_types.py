@@ -1,4 +1,4 @@
-"""Table of all classes that the frontend accepts, and the function `recognise`, which recognises their instances.
+"""Table of all classes that the frontend accepts, and the function `recognise`, which identifies their instances.
 
 An object's class determines its predictions only if the class and its methods come unchanged from a library. Therefore
 `recognise` checks the object, and every reader calls `recognise` before reading attributes. It imports no library.

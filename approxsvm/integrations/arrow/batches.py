@@ -97,7 +97,7 @@ class Scorer:
     ) -> dict[str, Features]:
         """Choose each model's feature columns from the given names, with `choose_columns`.
 
-        A model without names uses no columns in `others` (default: the copied columns).
+        A model without column names does not use the columns in `others` (default: the copied columns).
         """
         check_names(self.keep, names)
         return {

@@ -65,8 +65,8 @@ def predict_image(
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
         The shape is the image's shape without the band axis. An output with several columns has a column axis in place
         of the band axis. A pixel without data, or with a value that the model rejects, is masked. In a DataArray,
-        masked pixels have the value of the attribute ``_FillValue``, labels are integers, and the attributes
-        ``flag_values`` and ``flag_meanings`` name labels that are not integers.
+        masked pixels have the value of the attribute ``_FillValue``, labels are stored as integers, and the attributes
+        ``flag_values`` and ``flag_meanings`` give the names of labels that are not integers.
 
     Raises
     ------

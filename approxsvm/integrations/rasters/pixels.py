@@ -52,7 +52,7 @@ class PixelModel:
         return PixelModel, (self.artifact, self.outputs)
 
     def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
-        """Predict the pixels in `rows`, of shape (n_pixels, n_bands), that have data; None means that all have data.
+        """Predict the pixels in `rows`, of shape (n_pixels, n_bands), that have data; `has_data` is None if all do.
 
         NaN means no data in a band for which the model does not accept NaN. A pixel gets no prediction if it has no
         data in some band that the model uses, or is NaN in all of them.

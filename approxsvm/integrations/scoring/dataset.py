@@ -34,7 +34,8 @@ def score_dataset(
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     inputs : path or sequence of paths
         CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files, folders of such
         files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in

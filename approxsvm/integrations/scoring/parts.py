@@ -40,7 +40,7 @@ def output_format(output: str, requested: str | None, is_folder: bool) -> str:
 
 @contextmanager
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
-    """Yield a function that appends batches to a file; the complete file appears if the block ends without error."""
+    """Yield a function that appends batches to a file; the file appears, complete, if the `with` block succeeds."""
     if path == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output is closed")

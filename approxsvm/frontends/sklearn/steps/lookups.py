@@ -435,7 +435,7 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only an increase matters."""
+    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only its increase matters."""
     taken = checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return Behaviour(taken, taken if differs else F64)
