@@ -125,7 +125,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return a file's format by its contents, named as in the native `file_kind`; look inside gzip files."""
+    """Return the format that a file's contents indicate, named as in the native `file_kind`; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 

@@ -89,7 +89,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # The next ops of one kind, in all maps, are combined; kinds are processed in the order of OPS.
+            # In each step, the next ops of one kind in all maps are combined; kinds are processed in the order of OPS.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -196,8 +196,8 @@ class InputMap:
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
         """Map as `apply` does, and bound each row's distance from the function over the real numbers.
 
-        With `exactly`, each element of a projection is rounded only once; this is slower, and is used for rows whose
-        error matters.
+        With `exactly`, each element of a projection is rounded only once; this mode is slower, and is used for rows
+        whose errors matter.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances

@@ -1,4 +1,4 @@
-"""Kernel models, the common representation of models with support vectors: kernel sums as in the source."""
+"""Kernel models, the common representation of models with support vectors: the same kernel sums as in the source."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class KernelModel:
 
     @property
     def has_several(self) -> bool:
-        """True if several decision functions, one per class or target, share all support vectors."""
+        """True if there are several decision functions, one per class or target, and each uses all support vectors."""
         return self.n_decisions > 1 and not self.has_pairs
 
     @property
@@ -285,8 +285,8 @@ class KernelModel:
     def negated(self) -> KernelModel:
         """Return the two-class model with swapped labels and negated values.
 
-        A value of exactly 0 then votes for the other class, so this method is only for models that do not predict by
-        votes.
+        In the result, a value of exactly 0 votes for the other class, so this method is only for models that do not
+        predict by votes.
         """
         return replace(
             self,

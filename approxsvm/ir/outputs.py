@@ -53,7 +53,7 @@ class Probability:
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Last three integers of the section's header: positive, calibration_shape, n_calibrators."""
+        """The last three integers of the section's header: positive, calibration_shape, n_calibrators."""
         return 0, 0, 0
 
     def stored(self) -> list[Any]:
@@ -221,7 +221,7 @@ class OneVsRestCalibration(ClassProbability):
     # probabilities replace them; if it is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
     # Input of the calibrators with more than two classes: one-vs-rest scores, or the values of the first n_classes
-    # pairs (as in scikit-learn, although they have little meaning)
+    # pairs (as in scikit-learn, although these values have little meaning)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -346,7 +346,7 @@ class Outputs:
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False  # True if regression values have shape (n_rows, 1), like the source's targets
     threshold: float | None = None  # threshold, for label rules that use one
-    threshold_label: int = 0  # label of values at or above the threshold; lower values have the other label
+    threshold_label: int = 0  # label for values at or above the threshold; lower values get the other label
 
     def __post_init__(self) -> None:
         if self.label_rule not in get_args(LabelRule):

@@ -65,8 +65,8 @@ def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outp
 class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    To reduce latency, batches of up to four rows per center use different code from larger ones. The values of a row in
-    a small and in a large batch may differ, but the bounds hold for both.
+    To reduce latency, batches of up to four rows per center use different code from larger batches. The values of a row
+    in a small and in a large batch may differ, but the bounds hold for both.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -106,7 +106,7 @@ class Evaluator:
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are indices.
 
-        With `as_part`, the results are identical to those in a large batch.
+        With `as_part`, the results are identical to those for the same rows in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -131,7 +131,7 @@ class Evaluator:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             flags, strides, size = rows.flags, rows.strides, rows.itemsize
-            # A single row counts as contiguous, whatever its first axis's stride.
+            # A single row counts as contiguous, whatever the stride of its first axis.
             if not (flags.aligned and strides[0] % size == 0 and (flags.c_contiguous or strides[1] % size == 0)):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values, as_part)

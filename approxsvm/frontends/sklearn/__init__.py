@@ -31,7 +31,7 @@ _USING_LABELS: Final = (
 
 
 def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """Return a reader for wrappers that use inner scores or probabilities; it rejects members that lack them."""
+    """Return a reader for wrappers that use inner scores or probabilities; the reader rejects members without these."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:

@@ -89,7 +89,7 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Bound on the effect of rounding the coefficients and gamma; it uses t exp(-t) <= 1/e.
+        # Bound on the effect of rounding the coefficients and gamma, obtained from t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 

@@ -35,7 +35,7 @@ class Block:
     place: Callable[[int], str]  # returns the name of the row with a given index: "rows.parquet, row 17"
     rows: Any = None  # features as an array or csr_array, if `batch` has no feature columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row; such rows are empty
-    lost: tuple[str, ...] = ()  # place and error of each earlier row that is in no block
+    lost: tuple[str, ...] = ()  # place and error of each earlier row that belongs to no block
     share: float | None = None  # fraction of the source read so far
     is_end: bool = False  # True for the block, without rows, that marks the end of the source
 
@@ -120,7 +120,7 @@ class Scorer:
     def bind(
         self, schema: Any, features: Mapping[str, Features], *, text: bool = False, truths: Set[str] = frozenset()
     ) -> "BoundScorer":
-        """Bind the models to the columns of a schema; with `text`, strings are parsed as numbers or booleans."""
+        """Bind the models to the columns of a schema; with `text`, string columns are parsed as numbers or booleans."""
         matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():

@@ -28,7 +28,7 @@ _PADDING = 16
 
 
 class TextRowsColumn:
-    """Converts a column of documents to sparse rows; has the interface of FeatureColumns."""
+    """Converter from a column of documents to sparse rows, with the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -56,7 +56,7 @@ class TextRowsColumn:
 
 
 class FeatureColumns:
-    """Converts batches with one schema to feature matrices; thread-safe.
+    """Thread-safe converter from batches with one schema to feature matrices.
 
     `names` lists the feature columns in the model's order, with None for unused features, or names one column whose
     lists contain `n_features` numbers each. With `text`, string columns, as in CSV files, are parsed: as booleans if
@@ -274,7 +274,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """Convert a column to numbers, with NaN for null; a later conversion to floats rounds as NumPy does."""
+    """Convert a column to numbers, with NaN for null; later conversions to floats round as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):

@@ -239,7 +239,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
 
 
 def _band_names(image: Any, dim: str) -> list[str] | None:
-    """Return the band names: string coordinates, or descriptions if the coordinates are numbers from 1."""
+    """Return the band names: the coordinates if they are strings, or descriptions if they are numbers from 1."""
     if dim not in image.coords:
         return None
     bands, descriptions = image[dim].values.tolist(), image.attrs.get("long_name")

@@ -63,7 +63,7 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 class _OneColumn:
-    """Writer of one-column CSV files; nulls are written as "", as in pandas, because readers skip empty lines."""
+    """Writer of one-column CSV files. As in pandas, nulls are written as "", because readers skip empty lines."""
 
     def __init__(self, file: Any, schema: Any) -> None:
         self._file, self._csv = file, import_package("pyarrow.csv", "arrow", "writing CSV files")

@@ -66,7 +66,7 @@ def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[
 
     Sparse rows are not merged, nor are duplicates within one model. Rows of non-Gaussian kernels are not merged if
     coefficients will be summed: for polynomial kernels, `coef_error` is relative to the sum and is multiplied by the
-    kernel's size.
+    size of the kernel values.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])

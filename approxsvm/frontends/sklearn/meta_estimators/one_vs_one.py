@@ -26,7 +26,7 @@ _BELOW_0 = -(2.0**-1074)
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsOneClassifier for more than two classes; it predicts by scores, like SVC with break_ties.
 
-    Members with different kernels, such as SVC members with gamma="scale", stay separate.
+    Members with different kernels, such as SVC members with gamma="scale", are not merged.
     """
     members = single_members(estimator, read)
     classes = ascending_classes(estimator.classes_, "OneVsOneClassifier")

@@ -102,7 +102,7 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
 
 
 def _multilabel(estimator: Any, read: Read) -> Model:
-    """Read a OneVsRestClassifier trained on an indicator matrix; it predicts every label whose value is above 0.
+    """Read a OneVsRestClassifier trained on an indicator matrix, which predicts every label whose value is above 0.
 
     All values are compared with 1/2 instead of 0 if the first member is not a classifier or has only probabilities.
     """

@@ -263,7 +263,7 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
 
 
 def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: InputMap, step: Any) -> InputMap:
-    """Fold an encoder of numbers or strings: transform each category and one unknown value, and store the outputs."""
+    """Fold an encoder of numbers or strings: apply it to each category and one unknown value, and store the outputs."""
     tables = []
     for j, given in enumerate(step.categories_):
         map_, categories = _categories(map_, j, np.asarray(given).tolist())

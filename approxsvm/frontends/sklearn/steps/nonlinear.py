@@ -248,8 +248,8 @@ def _between(pieces: Pieces, low: float, high: float) -> Pieces:
 def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
     """Interpolate the references between the quantiles, with 0 below the first quantile and 1 above the last.
 
-    At a repeated quantile, the value is the mean of its first and last references. With `has_ends`, it is nevertheless
-    0 at the first quantile and 1 at the last.
+    At a repeated quantile, the value is the mean of that quantile's first and last references. With `has_ends`, the
+    value is nevertheless 0 at the first quantile and 1 at the last.
     """
     if len(references) == 1:  # scikit-learn maps everything to 0
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
