@@ -99,7 +99,7 @@ class Layout:
 
 
 def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
-    """Return a value of a dtype that differs from all labels and represents a missing label; None if there is none."""
+    """Return a value of a dtype that differs from all labels and can represent a missing label, or None."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         known = set(labels)

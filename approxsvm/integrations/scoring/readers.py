@@ -205,7 +205,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """Return the text up to the first line break outside quotation marks, or the whole text if there is none."""
+    """Return the text up to the first line break outside quotation marks, or all of the text if it has none."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)

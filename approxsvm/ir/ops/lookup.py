@@ -198,7 +198,7 @@ class Lookup(PerOutput):
         return cls.of(end - first, columns, first)
 
     def stored(self) -> Stored:
-        """Return the number of edges, and arrays: sources, end of each output's edges, edges, values, NaN's values."""
+        """Return the number of edges, and arrays: sources, end of each output's edges, edges, values, values at NaN."""
         if self.gives_nan:
             raise ModelFormatError("a lookup gives NaN for a number")
         ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
