@@ -206,7 +206,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of the tensors before the SVM node; each is built once."""
+    """Input maps of the tensors before the SVM node; each map is built once."""
 
     graph: _Graph
     columns: Mapping[str, range]

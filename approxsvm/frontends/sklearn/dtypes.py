@@ -326,7 +326,7 @@ def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules for models and feature maps; a step's rule is in its class's record.
+# Rules for models and feature maps; the rule for a step is in the record of its class.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),

@@ -17,7 +17,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Columns produced by the members, and the matrix that multiplies them to give the ensemble's values.
+    """Columns produced by the members, and the matrix that converts them to the ensemble's values.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Affine(Op):
 
     @classmethod
     def of(cls, n_features: int, first: int = 0, **parts: Any) -> "Affine":
-        """Build an op from scalars (for all features) or arrays (one value per feature); neutral ones are dropped."""
+        """Build an op from scalars (for all features) or arrays (one value per feature); neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
             numbers = np.asarray(value, dtype=np.float64)

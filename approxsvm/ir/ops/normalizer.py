@@ -7,7 +7,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 NORMS = ("l1", "l2", "max")
-# When the source normalizes sparse rows: only if the raw rows are sparse, never, or always.
+# Whether the rows that the source normalizes are sparse: if the raw rows are, never, or always.
 ROWS = ("as raw", "dense", "sparse")
 # In dense rows, scikit-learn replaces norms below LEAST_NORM with 1 to avoid 0 / 0; in sparse rows, it replaces only a
 # norm of 0. Sparse raw rows with a positive norm below LEAST_NORM are rejected, because the source might receive them

@@ -1,4 +1,4 @@
-"""Interface of the ops that are applied before the kernel; each op kind has one class, in one file."""
+"""Interface of the ops that are applied before the kernel; each op kind has one class, in a separate file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

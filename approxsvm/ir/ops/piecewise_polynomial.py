@@ -58,7 +58,7 @@ class PiecewisePolynomial(PerOutput):
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that depends on a feature, or None; it is NaN if the feature is NaN."""
+        """Return the only output that depends on a feature, or None; the output is NaN if the feature is NaN."""
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
