@@ -9,9 +9,9 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored
 NORMS = ("l1", "l2", "max")
 # Whether the rows that the source normalizes are sparse: if the raw rows are, never, or always.
 ROWS = ("as raw", "dense", "sparse")
-# In dense rows, scikit-learn replaces norms below LEAST_NORM with 1 to avoid 0 / 0; in sparse rows, it replaces only a
-# norm of 0. Sparse raw rows with a positive norm below LEAST_NORM are rejected, because the source might receive them
-# as dense rows.
+# In dense rows, scikit-learn replaces norms below LEAST_NORM with 1 to avoid 0 / 0; in sparse rows, it replaces only 0.
+# Sparse raw rows with a positive norm below LEAST_NORM are rejected, because the source might receive them as dense
+# rows.
 LEAST_NORM = 10.0 * 2.0**-52
 LEAST_NORM_OF_SPARSE_ROWS = 2.0**-1074
 
