@@ -163,7 +163,7 @@ def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) ->
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
-    """Convert a member to an input of the final model: its value in favour of the first label, or its probability."""
+    """Convert a member to a final-model input: a value in favour of the first label, or that label's probability."""
     if method == "predict" and member.task == "regression":
         return member
     known = sorted(member.labels.tolist())
