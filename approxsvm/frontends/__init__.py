@@ -33,7 +33,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     source : KernelModel, fitted estimator, or path
         Any estimator that `read_estimator` reads, including pipelines, or the path of a LIBSVM model file, of a model
         file written by another program listed in docs/sources.md, or of an estimator's skops, pickle or joblib file,
-        compressed or not. Model files are recognised by their contents, and pickles also by their suffixes (.pkl,
+        compressed or not. Model files are recognised by their contents, and pickles also by their extensions (.pkl,
         .pickle, .joblib).
     n_features : int, optional
         Number of columns, which LIBSVM model files do not store. For any other source, `n_features` must equal the
@@ -125,7 +125,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return a file's format by its contents, named as in the native `file_kind`; look inside gzip files."""
+    """Return the format that a file's contents indicate, named as in the native `file_kind`; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 

@@ -59,7 +59,7 @@ def read_rows(
     Raises
     ------
     DataFormatError
-        The file's contents do not match its suffix, a column is missing, or the number of columns is wrong.
+        The file's contents do not match its extension, a column is missing, or the number of columns is wrong.
     OSError
         The file cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Conversion of numbers in other programs' files."""
+"""Conversion of number strings in other programs' files."""
 
 from typing import Any
 

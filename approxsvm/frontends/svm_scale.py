@@ -1,8 +1,8 @@
 """Conversion of scaling parameters saved by LIBSVM's svm-scale (option -s) to an input map.
 
 The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
-order; bounds also hold for the formula in exact arithmetic. svm-scale writes six digits, so scaled rows in a file
-differ from the reference by about 1e-6 of their range.
+order. Bounds also hold with respect to the formula in exact arithmetic. svm-scale writes six digits, so scaled rows in
+a file differ from the reference by about 1e-6 of their range.
 """
 
 import os
@@ -135,7 +135,7 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
         The range file saved by svm-scale, the scale file from e1071's write.svm (R), or the file ``rescale`` in a
         signature folder from GRASS GIS's i.svm.train.
     restore_target : bool
-        True to restore a regression's values to the units of the raw target, using the file's y section or e1071's
+        True to restore a regressor's values to the units of the raw target, using the file's y section or e1071's
         .yscale file. LIBSVM's svm-predict does not restore them.
 
     Returns
@@ -150,7 +150,7 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
         The file is not a range file; the message names the line.
     UnsupportedModelError
         The model already has an input map or is an ensemble, or `restore_target` is True but the file has no y section
-        or the model is not a regression.
+        or the model is not a regressor.
     """
     from approxsvm.frontends import read_any
 

@@ -26,7 +26,7 @@ def score(
     columns: Sequence[str] | None = None,
     on_error: Literal["fail", "null", "skip"] = "fail",
 ) -> Any:
-    """Predict on a Dask data frame, lazily, partition by partition.
+    """Make predictions for a Dask data frame, lazily, partition by partition.
 
     The artifact is a separate task, so the scheduler sends it to each worker once. A worker verifies the checksum and
     opens the artifact once. All workers must have the same version of approxsvm as the client.
@@ -36,17 +36,18 @@ def score(
     ddf : dask.dataframe.DataFrame
         Columns are matched as in `Predictor.predict_arrow`.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression.
+        Default: "label", or "value" for a regressor.
     keep : sequence of str
         Columns to copy to the result; they precede the outputs.
     columns : sequence of str, optional
         The feature columns, in the models' order, or one column of lists. Lists are Arrow lists, or Python lists if
         Dask's option ``dataframe.convert-string`` is off, because Dask would otherwise convert them to strings.
     on_error : {"fail", "null", "skip"}
-        Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range. With "null",
-        predictions have pandas' nullable dtypes.
+        Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range. With "null", the
+        predictions' columns have pandas' nullable dtypes.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
     table = _as_arrow(frame.loc[:, [name in read for name in names]])
     for name in job.keep:
         if name not in read:
-            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow may change the values
+            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders, because Arrow may change values
     bound = scorer.bind(table.schema, features)
     scored, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"

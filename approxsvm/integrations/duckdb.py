@@ -35,9 +35,9 @@ def register(
     The function takes the features in the model's order. Each feature is a DOUBLE, or a VARCHAR if it is a string; a
     model for documents takes one VARCHAR. Features that the model does not use, such as columns dropped by a
     ColumnTransformer, may have any type and value. The function returns the label, in the type of the source model's
-    labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL, unless a
-    pipeline step accepts missing values. Every cursor of the connection can call the function, but only the cursor that
-    registered it can replace it.
+    labels, or a STRUCT if several columns are requested. If a used feature is NULL, the result is NULL, as usual in
+    SQL, unless a pipeline step accepts missing values. Every cursor of the connection can call the function, but only
+    the cursor that registered it can replace it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def register(
         Name of the function. Any function registered earlier under this name is replaced.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression.
+        Default: "label", or "value" for a regressor.
     on_error : {"fail", "null"}
         Treatment of NaN, infinity and numbers beyond the model's range: the query fails, or the result is NULL.
 

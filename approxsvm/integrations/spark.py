@@ -55,21 +55,22 @@ def score(
     keep: Sequence[str] | None = None,
     on_error: OnError = "fail",
 ) -> Any:
-    """Predict on a Spark data frame, lazily, with ``mapInArrow``.
+    """Make predictions for a Spark data frame, lazily, with ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker verifies the file's checksum and checks that the
-    driver has the same version of approxsvm.
+    Spark sends the artifact to each machine once, as a file. A worker verifies the file's checksum, and checks that it
+    has the same version of approxsvm as the driver.
 
     Parameters
     ----------
     dataframe : pyspark.sql.DataFrame
         Columns are matched as in `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     columns : sequence of str, optional
         The feature columns, in the models' order, or one column of arrays or of Spark ML vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression.
+        Default: "label", or "value" for a regressor.
     keep : sequence of str, optional
         Columns to copy to the result; they precede the outputs. Default: all columns.
     on_error : {"fail", "null", "skip"}
@@ -119,7 +120,7 @@ def predict_udf(
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression. Several output columns are returned as a struct.
+        Default: "label", or "value" for a regressor. Several output columns are returned as a struct.
     on_error : {"fail", "null"}
         Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range.
     spark : pyspark.sql.SparkSession, optional
@@ -179,7 +180,7 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
     columns = [col(_quoted(name)) for name in [*kept, *(name for name in names if name not in {*kept, *arrays})]]
     for name, array in arrays.items():
-        vectors = col(_quoted(name))  # Spark fails to convert null vectors
+        vectors = col(_quoted(name))  # Spark cannot convert null vectors
         columns.append(when(vectors.isNotNull(), vector_to_array(vectors)).alias(array))
     return dataframe.select(*columns), {
         model: tuple(name if name is None else arrays.get(name, name) for name in some)
@@ -290,7 +291,7 @@ def _place(first: int) -> Callable[[int], str]:
 def _for_spark(batch: Any) -> Any:
     schema = pa.schema([_spark_field(field) for field in batch.schema])
     columns = [
-        column if column.type == field.type else column.cast(field.type)  # casts reject some nulls in structs
+        column if column.type == field.type else column.cast(field.type)  # a cast would reject some nulls in structs
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from approxsvm.ir.constants import UNIT64
 
 FloatArray = npt.NDArray[np.float64]
-# Veltkamp's constant splits a 53-bit number into two halves; products of halves are exact.
+# Veltkamp's constant splits a 53-bit significand into two halves, whose products are exact.
 _SPLITTER = 2.0**27 + 1.0
 # Splitting a larger number would overflow.
 _LARGEST = 2.0**995
@@ -68,7 +68,7 @@ def norms_above(rows: Any) -> FloatArray:
         exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
         scaled = np.ldexp(part, -exponents[:, np.newaxis])
         norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
-    # Add one subnormal unit, because square roots of subnormal squares are inaccurate.
+    # Add the smallest subnormal number, because square roots of subnormal squares are inaccurate.
     above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT64) + (norms > 0) * 2.0**-1074
     return above
 

@@ -10,16 +10,18 @@ class TriedPlan:
     name: str  # name of the plan, for display
     # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
     share_of_exact: float | None = None
-    certified: float | None = None  # fraction of held-out rows whose labels are determined before the exact engine
-    # Measured on the held-out rows in one call, including the assignment to centers; None if the plan was not run.
+    certified: float | None = None  # fraction of held-out rows whose labels are certified without the exact engine
+    # Time per row of one call with the held-out rows, including their assignment to centers; None if the plan was not
+    # run.
     seconds_per_row: float | None = None
     chosen: bool = False  # True if this plan was built
     share_alone: float | None = None  # like `share_of_exact`, but for single-row calls
-    # Estimated time on one core, in seconds, from multiply-add counts, for the sums that only this plan needed: for its
-    # trial and, if it was chosen, for building it.
+    # Time on one core, in seconds, for the sums that only this plan needed, in its trial and, if it was chosen, when it
+    # was built. It is estimated from multiply-add counts.
     work: float = 0.0
-    # Smallest time per row measured by compile(measure=True), in seconds, in calls of the requested size and in
-    # single-row calls; None if there was no timed comparison, or if this plan was not timed in calls of that size.
+    # Smallest times per row, in seconds, that compile(measure=True) measured in calls of the requested size and in
+    # single-row calls. Each is None if there was no timed comparison, or if this plan was not timed in calls of that
+    # size.
     raced: float | None = None
     raced_alone: float | None = None
 

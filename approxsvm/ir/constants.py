@@ -12,9 +12,9 @@ UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
 # Exceeds 1 by more than the relative rounding error of any number that is multiplied by it.
 ROUNDED_UP: Final = 1.0 + 1e-9
-# Values of theta in expansion/certificate.py, starting at 1; each is half of the previous one.
+# Values of theta in expansion/certificate.py, starting at 1; each is half the previous one.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))
-# Cells of s / 2 in bound tables: one cell below these octaves, those of the octaves, and one cell above.
+# Bound tables divide s / 2 into cells: one cell below these octaves, CELLS_PER_OCTAVE in each octave, and one above.
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])
 END_OCTAVE: Final = int(_CORE["end_octave"])
 CELLS_PER_OCTAVE: Final = int(_CORE["cells_per_octave"])

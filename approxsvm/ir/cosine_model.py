@@ -19,7 +19,7 @@ class CosineModel(FeatureModel):
     """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), for classification or regression."""
 
     frequencies: FloatArray  # shape (n_terms, n_features)
-    phases: FloatArray  # shape (n_terms,); absolute values at most 8, so that 0 to 2 pi is allowed
+    phases: FloatArray  # shape (n_terms,); absolute values of at most 8, which allows 0 to 2 pi
     coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) for one function
     intercept: FloatArray  # shape (n_decisions,)
     kind = kernel = "cosine"
@@ -56,15 +56,15 @@ class CosineModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is added to the argument last, so it is rounded only once, with an error of at most 8 u A1, which 40 u
-        A1 includes.
+        The phase is added to the argument last, so it is rounded only once. The resulting error, at most 8 u A1, is
+        included in 40 u A1.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
         sum_error = (self.n_terms + 40) * self.scale + np.abs(values)
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values by the cosines' slopes."""
+        """Bound the change of the values by means of the cosines' slopes."""
         return np.minimum(self.slope * errors, 2.0 * self.scale)
 
     @property
@@ -109,11 +109,11 @@ class CosineModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds, and of calls to functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls to functions like exp needed to evaluate the definition for one row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`."""
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 

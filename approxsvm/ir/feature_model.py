@@ -61,7 +61,7 @@ class FeatureModel:
         raise NotImplementedError
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values if each row moves by at most its distance in `errors`."""
+        """Bound the change of the values if each row moves by at most the distance given in `errors`."""
         raise NotImplementedError
 
     @property
@@ -71,7 +71,7 @@ class FeatureModel:
 
     @property
     def scale(self) -> float:
-        """Largest A1, or a substitute for it."""
+        """Largest A1 of any function, or a substitute for it."""
         raise NotImplementedError
 
     @property

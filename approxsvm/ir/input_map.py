@@ -5,9 +5,10 @@ operations, in the same order, as scikit-learn's transformers on dense float64 r
 bit-identical to the source's, up to the first op of another kind. Only the core maps rows
 (cpp/include/approxsvm/artifact/ops), both here and in predictors.
 
-Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
-same parameters over the real numbers; lookups receive the source's float64 values if all earlier steps reproduce the
-source bit for bit. `source_rounding` bounds the distance between the source's float64 arithmetic and that function.
+Two functions bound rounding errors. `mapped_with_errors` bounds the distance of each mapped row from its exact value:
+the same function with the same parameters, evaluated over the real numbers. There, lookups receive the source's float64
+values if all earlier steps reproduce the source bit for bit. `source_rounding` bounds the distance between the source's
+float64 result and that exact value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,13 +41,13 @@ class InputMap:
     ops: tuple[Op, ...] = ()
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # True if the source checks raw columns separately (raw_columns.py)
-    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain codes
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain their codes
     # Raw columns that a step of the source validates, even if they are unused: the step rejects infinity in the column,
     # and also NaN unless the column's value here is True. A finished map keeps only the checks that its features do not
     # imply (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
-    # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and for sparse raw
-    # rows.
+    # Only while a pipeline is read: True if the source's rows are sparse at this step (`is_sparse` for dense raw rows,
+    # `stays_sparse` for sparse ones).
     is_sparse: bool = False
     stays_sparse: bool = True
     is_unsorted: bool = False  # only while a pipeline is read: True if sparse rows may be unsorted
@@ -88,7 +89,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # The next ops of one kind, in all maps, are combined; kinds are processed in the order of OPS.
+            # In each step, the next ops of one kind in all maps are combined; kinds are processed in the order of OPS.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -195,8 +196,8 @@ class InputMap:
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
         """Map as `apply` does, and bound each row's distance from the function over the real numbers.
 
-        With `exactly`, each element of a projection is rounded only once; this is slower, and is used for rows whose
-        error matters.
+        With `exactly`, each element of a projection is rounded only once; this mode is slower, and is used for rows
+        whose errors matter.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances
@@ -219,7 +220,7 @@ class InputMap:
         return result.distances
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return a mask, of shape (n_rows,), of the dense float64 raw rows that `apply` would accept."""
+        """Return a boolean array of shape (n_rows,): whether `apply` would accept each dense float64 raw row."""
         seen = rows[:, self.columns_looked_at]
         taking = np.isin(self.columns_looked_at, self.columns_of_nan())
         mapped = self._run(rows)
@@ -286,7 +287,7 @@ class InputMap:
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
-        """Apply all lookups of a raw column to a number in it; the result is REFUSED if a lookup rejects the number."""
+        """Return the results of all lookups of a raw column for a number in it; REFUSED if a lookup rejects it."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
         ends: list[float] = []
         for op in self.ops:
@@ -365,7 +366,7 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # True if a value overflowed, at the end or before an op that could hide it
+    has_left: npt.NDArray[np.bool_]  # True if a value overflowed, at the end or before an op that could hide this
     outside: npt.NDArray[np.bool_]  # True if an op rejects a value in the row
     refused: tuple[int, int, float, float] | None  # first rejected row: index, kind of op, number, limit
 

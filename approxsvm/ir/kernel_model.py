@@ -1,4 +1,4 @@
-"""Kernel models, the common representation of models with support vectors: kernel sums as in the source."""
+"""Kernel models, the common representation of models with support vectors: the same kernel sums as in the source."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class KernelModel:
     gamma : float
         The numeric kernel parameter; at least 0 for the Gaussian kernel.
     labels : array of shape (n_classes,), optional
-        Class labels in the model's order, of any dtype: with two classes, a positive value means the first class. Empty
-        unless the task is classification.
+        Class labels, of any dtype, in the model's order. With two classes, a positive value means the first class.
+        Empty unless the task is classification.
     n_support : array of shape (n_classes,), optional
         Number of support vectors per class. May be empty unless there is one function per pair of more than two
         classes.
@@ -68,8 +68,9 @@ class KernelModel:
     input_map : InputMap, optional
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
-        Bound, for every row, on the difference between these decision functions and the source's functions over the
-        real numbers, caused by rounding when the source is read. Default: zero. All error bounds include it.
+        Bound, valid for every row, on the difference between these decision functions and the source's functions over
+        the real numbers. The difference is caused by rounding when the source is read. Default: zero. All error bounds
+        include it.
     degree : int
         Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float
@@ -206,7 +207,7 @@ class KernelModel:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds, and of calls to functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls to functions like exp needed to evaluate the definition for one row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
@@ -216,7 +217,7 @@ class KernelModel:
 
     @property
     def has_several(self) -> bool:
-        """True if several decision functions, one per class or target, share all support vectors."""
+        """True if there are several decision functions, one per class or target, and each uses all support vectors."""
         return self.n_decisions > 1 and not self.has_pairs
 
     @property
@@ -257,7 +258,7 @@ class KernelModel:
         with np.errstate(over="ignore"):
             if not self.has_pairs:
                 return np.asarray(np.abs(self.dual_coef).sum(axis=1))
-            # For each pair of classes, add the sums over the support vectors of its first and second class.
+            # For each pair of classes, add the sums over the support vectors of its two classes.
             absolute = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
             starts = np.cumsum(self.n_support) - self.n_support
             sums = np.where(self.n_support > 0, np.add.reduceat(absolute, starts, axis=1), 0.0)
@@ -270,7 +271,7 @@ class KernelModel:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`.
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`.
 
         Absolute values of Gaussian and sigmoid kernels are at most 1. For polynomial kernels, `rounding` is added to
         coef_error, because its effect grows with the kernel values.
@@ -284,8 +285,8 @@ class KernelModel:
     def negated(self) -> KernelModel:
         """Return the two-class model with swapped labels and negated values.
 
-        A value of exactly 0 then votes for the other class, so this method is only for models that do not predict by
-        votes.
+        In the result, a value of exactly 0 votes for the other class, so this method is only for models that do not
+        predict by votes.
         """
         return replace(
             self,

@@ -36,7 +36,7 @@ def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
 
 
 def count_classes(n_pairs: int) -> int:
-    """Return the number of classes that have `n_pairs` pairs; 1 if `n_pairs` is 0."""
+    """Return the number of classes that form `n_pairs` pairs; 1 if `n_pairs` is 0."""
     n_classes = round((1 + math.sqrt(1 + 8 * n_pairs)) / 2)
     if n_classes * (n_classes - 1) // 2 != n_pairs:
         raise ModelFormatError(f"{n_pairs} decision values are not one per pair of classes")
@@ -53,7 +53,7 @@ class Probability:
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Last three integers of the section's header: positive, calibration_shape, n_calibrators."""
+        """The last three integers of the section's header: positive, calibration_shape, n_calibrators."""
         return 0, 0, 0
 
     def stored(self) -> list[Any]:
@@ -212,7 +212,8 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 class OneVsRestCalibration(ClassProbability):
     """One calibrator per class (one for two classes), normalized: scikit-learn's methods "sigmoid" and "isotonic"."""
 
-    # Calibrators are in the order of the model's labels. Two classes have a single one, for the class `positive`.
+    # Calibrators are in the order of the model's labels. With two classes, there is a single one, for the class
+    # `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
     # With two classes, the class whose probability is calibrated; the calibrator's input is the model's decision value
     # if `positive` is 0, and the negated value if `positive` is 1 (scikit-learn's orientation for support vector
@@ -220,7 +221,7 @@ class OneVsRestCalibration(ClassProbability):
     # probabilities replace them; if it is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
     # Input of the calibrators with more than two classes: one-vs-rest scores, or the values of the first n_classes
-    # pairs (as in scikit-learn, although they have little meaning)
+    # pairs (as in scikit-learn, although these values have little meaning)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -249,7 +250,7 @@ class OneVsRestCalibration(ClassProbability):
 
 @dataclass(frozen=True)
 class TemperatureCalibration(ClassProbability):
-    """softmax(inverse_temperature * scores), scikit-learn's method="temperature"; two classes have scores (-f, f)."""
+    """softmax(inverse_temperature * scores), as in scikit-learn's method="temperature"; two classes: scores (-f, f)."""
 
     inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice its value is finite
     positive: int = 1  # as in `OneVsRestCalibration`
@@ -339,12 +340,13 @@ class Outputs:
     label_rule: LabelRule = "votes"
     # Result of decision_function for more than two classes: pairwise values; one-vs-rest scores computed from them; or,
     # if the model has one function per class, the functions' values, which are also the scores. If members produce
-    # labels, "ovr" means that each label states whether a row is in one of several classes; if members vote, "ovr"
-    # means that the source has decision values, and vote fractions as probabilities.
+    # labels, "ovr" means that each label states whether the row belongs to one particular class (multilabel
+    # classification); if members vote, "ovr" means that the source has decision values, and vote fractions as
+    # probabilities.
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False  # True if regression values have shape (n_rows, 1), like the source's targets
     threshold: float | None = None  # threshold, for label rules that use one
-    threshold_label: int = 0  # label of values at or above the threshold; lower values have the other label
+    threshold_label: int = 0  # label for values at or above the threshold; lower values get the other label
 
     def __post_init__(self) -> None:
         if self.label_rule not in get_args(LabelRule):

@@ -51,7 +51,7 @@ class Plan:
     kernel: str = "gaussian"
     n_features: int | None = None  # number of kernel features, after all steps; None for any number
     n_classes: int | None = None  # number of classes; 0 for a model without classes; None for any number
-    n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all of them
+    n_functions: int = 1  # number of ensemble members that share kernel values, each of which is computed once
     # Expansions
     center: Literal["mean", "origin"] = "mean"
     n_centers: int = 0
@@ -59,7 +59,7 @@ class Plan:
     varying: tuple[int, ...] | None = None  # columns that vary in the expansions; None for all of them
     norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the default limit
     # Kernel sums over a few coordinates
-    subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
+    subspaces: tuple[int, ...] = ()  # number of coordinates of each subspace, in increasing order
     basis: int = 0  # number of coordinates of the basis; subspaces use the first ones
     landmarks: int | None = None  # number of landmarks in the network that speculates on the winner; None without one
     seed: int = 0  # seed for choosing rows, centers, bases and landmarks

@@ -60,7 +60,10 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding errors of the features and the sum: s is rounded n_features times, and s phi_k(s) < 8."""
+        """Bound the rounding errors of the features and of the sum.
+
+        Here, s = 2 gamma ||z||^2 is rounded n_features times, and s phi_k(s) < 8 (expansion/taylor_features.py).
+        """
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
@@ -74,11 +77,11 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Numbers of multiply-adds, and of calls to functions like exp, per row; a feature costs about one call."""
+        """Numbers of multiply-adds and of calls to functions like exp per row; each feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
+        """Return the scaled fields (no intercepts), and the sum of absolute values by which to multiply `rounding`."""
         weights = tuple(part * factor for part in self.weights)
         return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 

@@ -4,7 +4,7 @@ The density of a Gaussian kernel with bandwidth h in d features, with gamma = 1 
 
     p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
 
-The artifact stores f as a regression. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
+The artifact stores f as a regressor. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
 at most -log(1 - b / v). In the tails, f is smaller than the rounding error of a float64 sum with values up to 1, so the
 terms are added relative to the largest one,
 

@@ -65,8 +65,8 @@ def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outp
 class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    To reduce latency, batches of up to four rows per center use different code from larger ones. The values of a row in
-    a small and in a large batch may differ, but the bounds hold for both.
+    To reduce latency, batches of up to four rows per center use different code from larger batches. The values of a row
+    in a small and in a large batch may differ, but the bounds hold for both.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -89,7 +89,7 @@ class Evaluator:
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
         # Labels by index, for a single row; None if predictions are values. A list, unlike an array, already contains
-        # objects.
+        # Python objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
@@ -106,7 +106,7 @@ class Evaluator:
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are indices.
 
-        With `as_part`, the results are identical to those in a large batch.
+        With `as_part`, the results are identical to those for the same rows in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -131,7 +131,7 @@ class Evaluator:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             flags, strides, size = rows.flags, rows.strides, rows.itemsize
-            # A single row counts as contiguous, whatever its first axis's stride.
+            # A single row counts as contiguous, whatever the stride of its first axis.
             if not (flags.aligned and strides[0] % size == 0 and (flags.c_contiguous or strides[1] % size == 0)):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values, as_part)
@@ -144,7 +144,7 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Indices of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
+        """Indices that sort the model's labels; for a one-class model, the indices of inlier and outlier."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
@@ -217,7 +217,7 @@ class Evaluator:
         return {output: answers[output][0] for output in outputs}
 
     def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
-        """Convert a row with names to numbers; return None if it has no names."""
+        """Convert a row with column names to numbers; return None if it has no names."""
         if self.artifact.takes_texts and isinstance(row, Mapping):
             raise InputError("the model takes a text, not a row of columns: pass the text itself")
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
@@ -271,7 +271,7 @@ class Evaluator:
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Return class probabilities with columns in sorted label order, or of inlier and outlier."""
+        """Return probabilities with one column per label, in sorted order, or with columns for inlier and outlier."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Methods that some instances of a class lack, as with scikit-learn's `available_if`; errors give a reason."""
+"""Methods that some instances of a class lack, as with scikit-learn's `available_if`; the errors give a reason."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def in_own_error_state(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that overflow, underflow and NaN in it raise no errors or warnings."""
+    """Decorate a function so that NumPy's floating-point errors in it cause no exceptions or warnings."""
 
     @wraps(function)
     def inner(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -22,7 +22,7 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
     """Raise InputError if an output is the same file as an input or another output, before any file is opened.
 
-    `read` and `written` contain pairs of a file's name in messages and the file.
+    `read` and `written` contain pairs: a file's name for messages, and the file itself.
     """
     known = {_identity(file): (label, "which would be lost") for label, file in read}
     for label, file in written:

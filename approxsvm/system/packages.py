@@ -1,4 +1,4 @@
-"""Optional packages, imported on first use; the error for a missing one gives the command that installs it."""
+"""Optional packages, imported on first use; the error for a missing package gives the command that installs it."""
 
 import importlib
 from typing import Any

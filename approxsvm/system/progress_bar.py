@@ -36,7 +36,7 @@ def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progre
                 self.console.print(self.get_renderable())
 
     console = Console(stderr=True)
-    if console.is_jupyter:  # no widget, because some front ends do not support widgets
+    if console.is_jupyter:  # not a widget, because some front ends do not support widgets
         console = Console(stderr=True, force_jupyter=False, force_terminal=True)
     draws = console.is_terminal and not console.is_dumb_terminal
     rest = [TimeRemainingColumn()] if remaining else []

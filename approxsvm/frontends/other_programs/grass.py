@@ -1,6 +1,6 @@
 """Band divisors that GRASS GIS saves next to a model, in the file ``rescale`` of i.svm.train's signature folder.
 
-Each line contains a band's divisor, in the order of the imagery group; i.svm.predict divides each cell by it in
+The lines contain the bands' divisors, in the order of the imagery group; i.svm.predict divides each cell by it in
 float64. The file ``sig`` in that folder is the LIBSVM model.
 """
 

@@ -1,8 +1,8 @@
 """Parser from XML to a tree with line numbers, for the OpenCV and PMML frontends.
 
 The parser calls expat directly. A document type declaration is rejected at its start, so no entities are expanded, no
-other files are read, and memory use is proportional to the file's size. Documents nested more deeply than any model are
-also rejected, because each level uses a stack frame.
+other files are read, and memory use is proportional to the file's size. Documents nested more deeply than any valid
+model are also rejected, because each level uses a stack frame.
 """
 
 from dataclasses import dataclass, field

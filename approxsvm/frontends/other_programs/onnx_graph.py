@@ -1,8 +1,8 @@
 """ONNX graphs of scalers followed by a support vector machine, as written by skl2onnx.
 
-The numbers in a graph are float32, so the graph differs from the model from which it was converted. The reference is
-the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are those that onnxruntime
-predicts, by pairwise votes even if the graph returns probabilities.
+A graph stores its parameters in float32, so it differs from the model from which it was converted. The reference is the
+function that the graph defines, in exact arithmetic; an ONNX runtime computes this function in float32. Labels are
+those that onnxruntime predicts, by pairwise votes even if the graph returns probabilities.
 """
 
 import os
@@ -206,7 +206,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of the tensors before the SVM node; each is built once."""
+    """Input maps of the tensors before the SVM node; each map is built once."""
 
     graph: _Graph
     columns: Mapping[str, range]

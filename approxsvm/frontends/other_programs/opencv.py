@@ -24,9 +24,10 @@ _TASKS: Final[dict[str, Task]] = {
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model written by ``cv2.ml.SVM.save``; errors name the line or field.
 
-    Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of its pair, and the first of the
-    classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A one-class
-    model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
+    Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of its pair, the class with the
+    most votes wins, and ties go to the first class. With two classes, OpenCV's raw output is positive for
+    class_labels[0]. A one-class model predicts 1 for inliers and 0 for outliers, so the result is a classifier with
+    these two labels.
 
     OpenCV computes kernels in float32; the reference uses the values in the file and exact arithmetic.
     """

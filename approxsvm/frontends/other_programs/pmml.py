@@ -1,8 +1,8 @@
 """Support vector machines in PMML 4.0 to 4.4, as defined by the standard and as written by JPMML and R's pmml.
 
-According to the standard, a value below the threshold means the class targetCategory, and any other value means
-alternateTargetCategory. The standard does not say which class wins if votes are tied, and programs differ. In this
-frontend, the first of the target's values wins.
+According to the standard, a value below the threshold selects the class targetCategory, and any other value selects
+alternateTargetCategory. The standard does not say how ties between votes are broken, and programs differ. In this
+frontend, the first of the tied classes wins, in the order of the target's values.
 """
 
 import os
@@ -25,7 +25,7 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 
-# Maximum number of elements of all vectors, if some of them are sparse: a gigabyte of float64.
+# Maximum total number of elements in all vectors if some of them are sparse; it corresponds to a gigabyte of float64.
 _MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
@@ -37,7 +37,7 @@ _ORDER: Final = ("subtract", "multiply", "divide", "add")
 def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
     """Read a SupportVectorMachineModel whose derived fields scale raw fields; errors name the line.
 
-    Raw columns are the mining schema's active numeric fields, in its order and with its names. A regression converted
+    Raw columns are the mining schema's active numeric fields, in its order and with its names. A regressor converted
     from scikit-learn's OneClassSVM predicts the labels 1 and -1, like the converter's output fields.
     """
     name = os.fspath(path)

@@ -24,7 +24,7 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs
 
-# A bootstrap model's type only records its training; models of all these types predict in the same way.
+# The type of a bootstrap model only records how it was trained; models of all these types predict in the same way.
 _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 

@@ -31,7 +31,7 @@ _USING_LABELS: Final = (
 
 
 def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """Return a reader for wrappers that use inner scores or probabilities; it rejects members that lack them."""
+    """Return a reader for wrappers that use inner scores or probabilities; the reader rejects members without these."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:
@@ -50,7 +50,7 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads these.
+# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads the inner estimators.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),

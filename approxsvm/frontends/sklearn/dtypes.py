@@ -76,19 +76,19 @@ _Arriving = Mapping[DType, str]  # possible row dtypes, each with the step that 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Possible dtypes of a step's input rows, by the kind of raw rows."""
+    """Possible dtypes of a step's input rows, for each kind of raw rows."""
 
     dtypes: Mapping[str, _Arriving]
     columns: npt.NDArray[np.intp]  # raw columns from which the features are computed
     is_raw: bool  # True if the rows are unchanged columns of the raw rows, which may be a data frame
 
 
-_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first such step, and the columns of every one
+_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first recorded step, and the columns of each one
 
 
 @dataclass
 class _Findings:
-    """Steps that do not compute in float64, by kind of raw rows: the first of them, and all their raw columns."""
+    """For each kind of raw rows, the first step that does not compute in float64, and the columns of all such steps."""
 
     refused: dict[str, _Noted] = field(default_factory=dict)
     rounded: _Noted | None = None
@@ -107,7 +107,7 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step that requires a kind of rows to be rejected."""
+        """Record that a step requires raw rows of some kind to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:
@@ -326,7 +326,7 @@ def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules for models and feature maps; a step's rule is in its class's record.
+# Rules for models and feature maps; the rule for a step is in the record of its class.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),

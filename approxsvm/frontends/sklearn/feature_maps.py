@@ -68,7 +68,8 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         feature_names=feature_names(step),
         input_map=own_map(step),
         outputs=parts.outputs,
-        # The quotient, square root and product add at most 2.5 roundings to the error. Cosines are at most 1.
+        # The quotient, square root and product add at most 2.5 roundings to the error. Absolute values of cosines are
+        # at most 1.
         value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,
     )
 

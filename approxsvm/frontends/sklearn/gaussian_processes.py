@@ -53,7 +53,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     With Laplace's approximation, the label is determined by the sign of the latent mean, kernel_(rows, X_train_) @
     (y_train_ - pi_): a positive value means the second class. The reference is this mean in exact arithmetic.
     Probabilities, and labels with more than two classes, need the variance, which has one function per training row;
-    compiling it would not make it faster.
+    compiling the variance would not make it faster.
     """
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
@@ -88,7 +88,7 @@ class _Kernels:
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
-        Length scales per feature become an input map, and the support vectors are divided by them.
+        Per-feature length scales become an input map, and the support vectors are divided by the scales.
         """
         for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as required by the attribute `kernel`
             recognise(kernel)
@@ -102,7 +102,7 @@ class _Kernels:
             length = fraction(lengths[0])
             if not 2.0**-100 <= abs(length) <= 2.0**100:
                 raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
-            # Bound on the effect of rounding gamma; it uses t exp(-t) <= 1/e.
+            # Bound on the effect of rounding gamma, obtained from t exp(-t) <= 1/e.
             errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
             return cls(terms, rows, float(Fraction(1, 2) / length**2), None, names, errors)
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)

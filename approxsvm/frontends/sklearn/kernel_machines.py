@@ -58,10 +58,10 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
 
 
 def read_density(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted KernelDensity with the Gaussian kernel as a regression: the weighted mean of kernels.
+    """Read a fitted KernelDensity with the Gaussian kernel as a regressor: the weighted mean of the kernels.
 
     The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i in exact arithmetic; scikit-learn's
-    tree search stops when its result is within rtol and atol of it.
+    tree search stops when its result is within rtol and atol of the reference.
     """
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
         raise UnsupportedModelError(
@@ -89,7 +89,7 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Bound on the effect of rounding the coefficients and gamma; it uses t exp(-t) <= 1/e.
+        # Bound on the effect of rounding the coefficients and gamma, obtained from t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
@@ -131,7 +131,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
-    """Convert a regression's values f to `factor` f + `shift`; its bounds then include the rounding errors."""
+    """Convert a regressor's values f to `factor` f + `shift`; the new bounds include the added rounding errors."""
     f = _factor(factor)
     intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
     changes, reach = model.times(f, _ROUNDED)

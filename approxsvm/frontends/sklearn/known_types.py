@@ -1,4 +1,4 @@
-"""Table of all classes that the frontend accepts, and the function `recognise`, which recognises their instances.
+"""Table of all classes that the frontend accepts, and the function `recognise`, which identifies their instances.
 
 An object's class determines its predictions only if the class and its methods come unchanged from a library. Therefore
 `recognise` checks the object, and every reader calls `recognise` before reading attributes. It imports no library.
@@ -50,7 +50,7 @@ class Known:
     relies: tuple[str, ...]
     refused: str
     overridable: tuple[str, ...] = ()
-    step: Step = NO_STEP  # record that describes how to fold the class
+    step: Step = NO_STEP  # record that describes how to fold instances
 
     @property
     def library(self) -> str:
@@ -68,8 +68,8 @@ _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# Entries are in the order of docs/sources.md: role and module, then names | attributes on which predictions depend |
-# limits. The records in steps/ replace the line "steps".
+# Entries follow the order of docs/sources.md. Each gives a role and module, then lines of the form: names | attributes
+# that affect predictions | limits. The records in steps/ replace the line "steps".
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -234,7 +234,8 @@ _ANSWERS: Final = (
     "score_samples",
     "transform",
 )
-# Members that a subclass or an object may define: for training, copying, naming and display, not for prediction.
+# Members that a subclass or an object may define, because they serve training, copying, naming or display, but not
+# prediction.
 _HARMLESS: Final = re.compile(
     r"_?(partial_)?fit(_\w+)?|_constrained_optimization|score|[gs]et_params|_get_param_names|_parameter_constraints|"
     r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
@@ -281,7 +282,7 @@ def recognise(candidate: Any) -> Known | None:
                 )
     for name in vars(candidate):
         if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
-            continue  # attributes in files from scikit-learn before 0.23, which are now properties
+            continue  # attributes in files from scikit-learn before 0.23; they are now properties
         if name in _ANSWERS or (name in defined and not _is_harmless(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
@@ -291,7 +292,7 @@ def recognise(candidate: Any) -> Known | None:
 
 
 def name_of(candidate: Any) -> str:
-    """Return the name of an object's class as in the table, or an empty string."""
+    """Return the table's name for an object's class, or an empty string if the table does not contain the class."""
     known = recognise(candidate)
     return "" if known is None else known.name
 

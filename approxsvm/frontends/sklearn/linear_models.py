@@ -136,7 +136,7 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Return outputs that label by the largest value; probabilities are softmax or normalized one-vs-rest."""
+    """Return outputs whose label has the largest value; probabilities are softmax or normalized one-vs-rest."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None

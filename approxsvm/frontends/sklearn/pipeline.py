@@ -33,7 +33,8 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     functions in `around` read such wrappers.
 
     The reference is the last step's reference at the transformed rows. The preceding steps transform rows in float64,
-    operation by operation, and from the first projection or logarithm on, in exact arithmetic (input_map.py).
+    operation by operation; from the first projection or logarithm on, they transform rows in exact arithmetic
+    (input_map.py).
     """
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):
@@ -243,7 +244,7 @@ def leaves_unsorted(step: Any) -> bool:
 
 
 def _name_of(step: Any, name: str) -> str:
-    """Return the name of a step's class as in the table of known types; errors name the step."""
+    """Return the name of a step's class in the table of known types; errors name the step."""
     with _step_named(name):
         return name_of(step)
 
@@ -328,7 +329,7 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     ]
     for name, transformer, _ in parts:
         _check_takes_no_whole_texts(transformer, name)
-    if len(parts) > 1:  # a slice gives a view, any other selection a copy
+    if len(parts) > 1:  # a slice makes a view, any other selection makes a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _concatenated(map_, parts, step.transformer_weights)
 

@@ -31,7 +31,7 @@ def _replaced(held: Any, seen: dict[int, Any]) -> Any:
         return seen[id(held)]
     seen[id(held)] = held
     if _is_compiling(held):
-        if "estimator_" in vars(held):  # those that are only parameters have not been fitted
+        if "estimator_" in vars(held):  # estimators that are only parameters have not been fitted
             seen[id(held)] = _replaced(held.estimator_, seen)
     elif type(held) in (list, tuple):
         parts = [_replaced(one, seen) for one in held]

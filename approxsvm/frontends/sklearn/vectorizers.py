@@ -1,4 +1,4 @@
-"""Frontend for estimators of documents; each is split into vectorizers and an estimator of vectorized rows."""
+"""Frontend for estimators that take documents; each is split into vectorizers and an estimator for vectorized rows."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into vectorizers (None if it has none) and an estimator of the vectorized rows.
+    """Split an estimator into vectorizers (None if it has none) and an estimator for the vectorized rows.
 
     Compiling estimators are replaced by the trained estimators inside them, whose predictions are the reference.
 
@@ -237,7 +237,7 @@ def _terms(name: str, vocabulary: Any) -> list[str]:
 
 
 def _texts(name: str, what: str, values: Any) -> list[str]:
-    """Check that all strings are valid in JSON and UTF-8, and return them as a list."""
+    """Check that all strings can be encoded as JSON in UTF-8, and return them as a list."""
     texts = list(values)
     for text in texts:
         if not isinstance(text, str):

@@ -51,7 +51,7 @@ def read_selected(estimator: Any, read: Read) -> Model:
 
 
 def read_calibrated(estimator: Any, read: Read) -> Model:
-    """Read a fitted CalibratedClassifierCV; a single inner classifier gives a model, several give an Ensemble.
+    """Read a fitted CalibratedClassifierCV; a single inner classifier becomes a model, several become an Ensemble.
 
     The predicted label is the most probable one, which may differ from the inner classifier's label. The reference is
     the calibrators' formula at the exact decision values.
@@ -98,7 +98,7 @@ def _restored_targets(model: Any, transformer: Any) -> SingleModel:
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:
-    """Apply a transformer's inverse to the values of a single-target regression."""
+    """Apply a transformer's inverse to the values of a single-target regressor."""
     kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model

@@ -16,7 +16,7 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 class AnswerColumns:
     """Output columns of one model, whose names begin with `prefix`.
 
-    The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output.
+    The default output is "label", or "value" for a regressor. Raises InputError if the model lacks a requested output.
     """
 
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:

@@ -35,9 +35,9 @@ class Block:
     place: Callable[[int], str]  # returns the name of the row with a given index: "rows.parquet, row 17"
     rows: Any = None  # features as an array or csr_array, if `batch` has no feature columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row; such rows are empty
-    lost: tuple[str, ...] = ()  # place and error of each earlier row that is in no block
+    lost: tuple[str, ...] = ()  # place and error of each earlier row that belongs to no block
     share: float | None = None  # fraction of the source read so far
-    is_end: bool = False  # true for the block, without rows, that marks the end of the source
+    is_end: bool = False  # True for the block, without rows, that marks the end of the source
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Scorer:
     ) -> dict[str, Features]:
         """Choose each model's feature columns from the given names, with `choose_columns`.
 
-        A model without names uses no columns in `others` (default: the copied columns).
+        A model without column names does not use the columns in `others` (default: the copied columns).
         """
         check_names(self.keep, names)
         return {
@@ -120,7 +120,7 @@ class Scorer:
     def bind(
         self, schema: Any, features: Mapping[str, Features], *, text: bool = False, truths: Set[str] = frozenset()
     ) -> "BoundScorer":
-        """Bind the models to the columns of a schema; with `text`, strings are parsed as numbers or booleans."""
+        """Bind the models to the columns of a schema; with `text`, string columns are parsed as numbers or booleans."""
         matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():
@@ -144,7 +144,7 @@ class Scorer:
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind the models to blocks with feature arrays or CSR matrices; `none` is such an array with no rows."""
+        """Bind the models to blocks of feature arrays or CSR matrices; `none` is an array or matrix without rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 
@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # Arrow cannot filter lists of views, for example
+            except pa.ArrowNotImplementedError as error:  # for example, Arrow cannot filter lists of views
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
@@ -249,7 +249,7 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of predictions for batches with one schema, and its rows' indices; `place` names bad rows."""
+    """Return a table of predictions for batches with one schema, and the rows' indices; `place` names bad rows."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):

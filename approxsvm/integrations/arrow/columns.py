@@ -23,12 +23,12 @@ _MISSING = pa.array(MISSING_CELLS)
 # Strings in CSV files that pandas interprets as booleans.
 _TRUTHS = pa.array(["False", "FALSE", "false", "True", "TRUE", "true"])
 _FIRST_TRUE = 3
-# Padding between the buffer's columns: at a distance of a power of two, they would share few cache sets.
+# Padding between the buffer's columns: if their distance were a power of two, they would share few cache sets.
 _PADDING = 16
 
 
 class TextRowsColumn:
-    """Converts a column of documents to sparse rows; has the interface of FeatureColumns."""
+    """Converter from a column of documents to sparse rows, with the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -56,12 +56,12 @@ class TextRowsColumn:
 
 
 class FeatureColumns:
-    """Converts batches with one schema to feature matrices; thread-safe.
+    """Thread-safe converter from batches with one schema to feature matrices.
 
-    `names` lists the feature columns in the model's order, with None for unused features, or contains one column of
-    lists of `n_features` numbers. With `text`, string columns, as in CSV files, are parsed as booleans if `truths`
-    contains their names, and otherwise as numbers. The model's string columns, as given by the raw `columns`, become
-    codes. With `narrow`, matrices are float32 (see `are_narrow`). Raises InputError for any other column type.
+    `names` lists the feature columns in the model's order, with None for unused features, or names one column whose
+    lists contain `n_features` numbers each. With `text`, string columns, as in CSV files, are parsed: as booleans if
+    `truths` contains their names, and otherwise as numbers. The model's string columns, as given by the raw `columns`,
+    become codes. With `narrow`, matrices are float32 (see `are_narrow`). Raises InputError for any other column type.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class FeatureColumns:
 def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
     """Return whether the source computes in float32 for the columns; raise InputError for rejected column types.
 
-    If some columns are float32, the others must have types whose values float32 can represent.
+    If some columns are float32, all other columns must have types that float32 represents exactly.
     """
     if not dtypes:
         return False
@@ -274,7 +274,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """Convert a column to numbers, with NaN for null; a later conversion to floats rounds as NumPy does."""
+    """Convert a column to numbers, with NaN for null; later conversions to floats round as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):
@@ -308,7 +308,7 @@ def _rounded(column: Any) -> list[int]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Parse strings as float64: null for missing values, and infinity for non-numbers, because NaN may be a value."""
+    """Parse strings as float64: null for missing values, infinity for non-numbers, because NaN may be a valid value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""The function score_raster(), which predicts one window of raster files while others are read and written."""
+"""The function score_raster(), which predicts one window of a raster while others are read and written."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def score_raster(
         in GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. However, if the
         output is a folder, each file is a separate scene.
     output : path
-        A .tif file, which has the input's grid and is tiled and compressed; or a folder, if the name has no suffix,
-        which receives one file per input file. If a run was killed, the same call continues with the first missing
-        file.
+        A .tif file, which has the input's grid and is tiled and compressed; or a folder, if the name has no extension.
+        One file per input file is written to the folder. If a run was killed, the same call continues with the first
+        missing file.
     outputs : str or sequence of str, optional
-        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression. Each
+        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regressor. Each
         output becomes one or several bands. All bands of a file have the same data type: the smallest one that can
         represent all outputs.
     bands : sequence of int or str, optional
@@ -49,7 +49,7 @@ def score_raster(
     nodata : float, optional
         No-data value, in addition to the no-data value, mask or alpha band declared by a file.
     scaled : bool
-        True to multiply the bands by the scale that the files declare and to add the declared offset.
+        True to multiply the bands by the scale declared in the files, and to add the declared offset.
     probability_scale : int, optional
         Factor by which probabilities are multiplied for storage as 16-bit integers. Default: probabilities are stored
         as float32.
@@ -74,7 +74,7 @@ def score_raster(
     DataFormatError
         A file is damaged or is not a raster.
     OSError
-        A file cannot be read or written. Output files under their final names are complete.
+        A file cannot be read or written. Any output file under its final name is complete.
     MissingPackageError
         rasterio is not installed: ``pip install 'approxsvm[raster]'``.
     """

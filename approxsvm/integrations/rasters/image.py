@@ -56,7 +56,7 @@ def predict_image(
         No-data value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always
         means no data, except in bands for which the model accepts NaN.
     outputs : str or sequence of str, optional
-        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression.
+        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regressor.
     n_jobs : int, optional
         Number of threads. Default: all processors. Dask arrays use Dask's threads.
 
@@ -65,8 +65,8 @@ def predict_image(
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
         The shape is the image's shape without the band axis. An output with several columns has a column axis in place
         of the band axis. A pixel without data, or with a value that the model rejects, is masked. In a DataArray,
-        masked pixels have the value of the attribute ``_FillValue``, labels are integers, and the attributes
-        ``flag_values`` and ``flag_meanings`` name labels that are not integers.
+        masked pixels have the value of the attribute ``_FillValue``, labels are stored as integers, and the attributes
+        ``flag_values`` and ``flag_meanings`` give the names of labels that are not integers.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
 
 
 def _band_names(image: Any, dim: str) -> list[str] | None:
-    """Return the band names: string coordinates, or descriptions if the coordinates are numbers from 1."""
+    """Return the band names: the coordinates if they are strings, or descriptions if they are numbers from 1."""
     if dim not in image.coords:
         return None
     bands, descriptions = image[dim].values.tolist(), image.attrs.get("long_name")

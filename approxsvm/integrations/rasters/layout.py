@@ -15,7 +15,7 @@ from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import labels_of
 from approxsvm.system.options import whole_number
 
-# Data types of integer bands, each with its preferred no-data value; the first sufficient one is used.
+# Data types of integer bands, each with its preferred no-data value; the first type that suffices is used.
 _INTEGERS = ((np.uint8, 255), (np.int16, -(1 << 15)), (np.uint16, (1 << 16) - 1), (np.int32, -(1 << 31)))
 _EXACT_FLOAT32 = 1 << 24  # all integers up to this one are exact in float32
 _GOLDEN_ANGLE = 0.618034  # hue step that keeps any number of colors distinct
@@ -99,7 +99,7 @@ class Layout:
 
 
 def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
-    """Return a value of a dtype that differs from all labels and represents a missing label, or None."""
+    """Return a value of a dtype that differs from all labels and can represent a missing label, or None."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         known = set(labels)

@@ -31,7 +31,7 @@ class Answered:
 class PixelModel:
     """Model as a function of pixels; can be pickled and uses one thread per call.
 
-    The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output
+    The default output is "label", or "value" for a regressor. Raises InputError if the model lacks a requested output
     or takes strings.
     """
 
@@ -52,7 +52,7 @@ class PixelModel:
         return PixelModel, (self.artifact, self.outputs)
 
     def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
-        """Predict the pixels in `rows`, of shape (n_pixels, n_bands), that have data (None: all pixels).
+        """Predict the pixels in `rows`, of shape (n_pixels, n_bands), that have data; `has_data` is None if all do.
 
         NaN means no data in a band for which the model does not accept NaN. A pixel gets no prediction if it has no
         data in some band that the model uses, or is NaN in all of them.

@@ -26,8 +26,8 @@ from approxsvm.runtime.evaluator import BoolArray, artifact_of
 from approxsvm.system.output_files import refuse_shared_files
 from approxsvm.system.threads import n_threads
 
-# Limits on GDAL's block cache for all files. The cache should hold all blocks of one window, because missing blocks are
-# decoded again.
+# Limits on GDAL's block cache for all files. The cache should hold all blocks of one window, because blocks missing
+# from it are decoded again.
 _LEAST_CACHE_BYTES = 32 << 20
 _MOST_CACHE_BYTES = 128 << 20
 _WORK_BYTES = 48 << 20  # memory for the pixels and predictions in all threads
@@ -162,7 +162,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
                 if rows.start == 0:
                     whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
                 whole[:, rows] = result.bands
-                if rows.stop == window.height:  # writing partial blocks takes GDAL twenty times as long
+                if rows.stop == window.height:  # GDAL writes partial blocks twenty times as slowly
                     start = time.perf_counter()
                     write(whole, window)
                     scoring.seconds_writing += time.perf_counter() - start

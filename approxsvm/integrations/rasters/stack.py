@@ -1,4 +1,4 @@
-"""Reads input files with the same grid as one stack of bands, with a mask of the pixels that have data."""
+"""Reader of input files with the same grid as one stack of bands, with a mask of the pixels that have data."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from approxsvm.system.packages import import_package
 
 rasterio = import_package("rasterio", "raster", "reading rasters")
 
-_MAX_SHIFT = 1e-3  # maximum distance between the corners of two equal grids, in pixels
+_MAX_SHIFT = 1e-3  # maximum distance, in pixels, between the corners of grids that count as equal
 _MESSAGE_CHARACTERS = 300
 
 
@@ -206,7 +206,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read (file, band, whether the band is alpha); declared no-data values need no mask."""
+    """Return the masks to read, as (file, band, is_alpha); bands with a declared no-data value need no mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}

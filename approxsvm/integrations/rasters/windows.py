@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _WINDOW_BYTES = 16 << 20  # memory per window; up to three windows are in memory
-_TILE = 16  # tile sizes in TIFF files are multiples of this
+_TILE = 16  # tile sizes in TIFF files are multiples of this number
 _TILES = (512, 256, 128, 64, 32, _TILE)
 _SMALL = 256  # rasters up to this width or height are written as strips
 

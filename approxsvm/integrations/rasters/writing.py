@@ -1,4 +1,4 @@
-"""Writes predictions to GeoTIFF files with names, colors and categories; files are renamed when complete."""
+"""Writer of predictions to GeoTIFF files with names, colors and categories; files are renamed when complete."""
 
 import errno
 import html
@@ -34,7 +34,7 @@ def check_name(output: str) -> None:
 def open_raster(
     path: str, grid: Mapping[str, Any], ground_points: Any, layout: Layout, tiling: Tiling, *, overviews: bool
 ) -> Iterator[Write]:
-    """Yield a function that writes a window's bands; the complete file appears if the block ends without error.
+    """Yield a function that writes a window's bands; the file appears, complete, if the `with` block succeeds.
 
     Raises OSError if the disk is full, which GDAL itself does not always report.
     """

@@ -26,7 +26,7 @@ def score_dataset(
     n_jobs: int | None = -1,
     progress: Progress | None = None,
 ) -> Scoring:
-    """Predict on files of any size in constant memory.
+    """Make predictions for files of any size in constant memory.
 
     Batches of rows are read while earlier ones are predicted and written. Predictions are identical to the results of
     `predict` and the related methods.
@@ -34,7 +34,8 @@ def score_dataset(
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models predict in one pass; each model's output columns have its name in the mapping as a prefix.
+        Several models predict in one pass; the names of each model's output columns begin with the model's name in the
+        mapping.
     inputs : path or sequence of paths
         CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files, folders of such
         files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in
@@ -42,10 +43,11 @@ def score_dataset(
         column (the first number of each line) and arrays have a "row" column (the row number); `keep` may name these
         columns. A .npy file is memory-mapped, and a .npz file is read into memory.
     output : path
-        A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix denotes a folder, which
-        receives one file per input file; if a run was killed, the same call continues with the first missing file.
+        A .csv, .parquet or .arrow file, or "-" for standard output. A name without an extension denotes a folder, to
+        which one file per input file is written; if a run was killed, the same call continues with the first missing
+        file.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-        Default: "label", or "value" for a regression.
+        Default: "label", or "value" for a regressor.
     keep : sequence of str
         Columns to copy to the output; they precede the predictions. CSV columns are copied unchanged, as strings.
     columns : sequence of str, optional
@@ -54,19 +56,19 @@ def score_dataset(
         Treatment of rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
         model's range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
-        Default: the format implied by each file's name, CSV for standard input, and LIBSVM text for other names if
-        `delimiter` is not given, unless the first bytes indicate a different file format.
+        Default: the format that each file's extension identifies, and CSV for standard input. Other files are read as
+        LIBSVM text if `delimiter` is not given, unless their first bytes indicate a different format.
     output_format : {"csv", "parquet", "arrow"}, optional
-        Default: the format implied by the output's name, Parquet in a folder, and CSV on standard output.
+        Default: the format that the output's extension identifies, Parquet in a folder, and CSV on standard output.
     delimiter : str, optional
-        Character between the columns of CSV inputs. Default: a comma. If it is given, files whose names imply no format
-        are read as CSV.
+        Character between the columns of CSV inputs. Default: a comma. If given, files whose extension does not identify
+        a format are read as CSV.
     header : bool, optional
         True if the first line of CSV inputs contains column names. Default: True unless all cells of the line are
         numbers or empty. The numbers 0, 1, 2, ... are treated as names, because pandas writes them for an array; if the
         first line may also be a data row, `header` must be given.
     batch_rows : int, optional
-        Number of rows per batch. Default: 65,536, or fewer with more than 32 columns.
+        Number of rows per batch. Default: 65,536, or fewer if there are more than 32 columns.
     n_jobs : int, optional
         Number of threads used for prediction. Default: all processors.
     progress : callable, optional
@@ -85,7 +87,7 @@ def score_dataset(
     DataFormatError
         A file does not have the expected format.
     OSError
-        A file cannot be read or written. Output files under their final names are complete.
+        A file cannot be read or written. Any output file under its final name is complete.
     MissingPackageError
         pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
 

@@ -15,7 +15,7 @@ RECORD = "_approxsvm_score.json"  # other programs skip files whose names begin 
 
 
 def is_folder(output: str) -> bool:
-    """Return whether an output is a folder or, if its path does not exist, is named like one."""
+    """Return whether an output is a folder or, if nothing exists at its path, is named like a folder."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix

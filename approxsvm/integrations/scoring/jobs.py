@@ -30,7 +30,7 @@ class Job:
     columns: tuple[str, ...] | None
     on_error: OnError
     version: str  # version of approxsvm that created the job
-    # The artifacts by name; empty if the artifacts are sent separately.
+    # The artifacts by name; empty if they are sent separately.
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -61,8 +61,8 @@ class Job:
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
         """Return this job's scorer, which is opened by the first call in a process.
 
-        Raises an error if the version or a checksum differs. `contents` returns the artifacts by name; it is called
-        only if an artifact has to be opened.
+        Raises an error if the version or a checksum differs. The function `contents` returns the artifacts by name, and
+        is called only if an artifact has to be opened.
         """
         installed = version("approxsvm")
         if installed != self.version:

@@ -40,7 +40,7 @@ def output_format(output: str, requested: str | None, is_folder: bool) -> str:
 
 @contextmanager
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
-    """Yield a function that appends batches to a file; the complete file appears if the block ends without error."""
+    """Yield a function that appends batches to a file; the file appears, complete, if the `with` block succeeds."""
     if path == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output is closed")
@@ -63,7 +63,7 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 class _OneColumn:
-    """Writer of one-column CSV files; nulls are written as "", as in pandas, because readers skip empty lines."""
+    """Writer of one-column CSV files. As in pandas, nulls are written as "", because readers skip empty lines."""
 
     def __init__(self, file: Any, schema: Any) -> None:
         self._file, self._csv = file, import_package("pyarrow.csv", "arrow", "writing CSV files")

@@ -25,8 +25,8 @@ from approxsvm.system.packages import import_package
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 _TEXT_BYTES = 1 << 22  # bytes parsed at a time from a CSV or LIBSVM file; lines of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # bytes per feature in a line of LIBSVM text: the index, the number, and a margin
-_COLUMN_BYTES = 1 << 16  # bytes read at a time from a column chunk of a Parquet file, whatever the row-group size
+_LIBSVM_BYTES = 64  # bytes per feature in a line of LIBSVM text: its index, its value, and a safety margin
+_COLUMN_BYTES = 1 << 16  # bytes read at a time from a column chunk of a Parquet file, regardless of row-group size
 _MAX_NUMBERS = 1 << 21  # maximum number of values in a batch
 _MAX_ROWS = 1 << 16
 ROW = "row"  # name of the column with an array's row numbers
@@ -190,7 +190,7 @@ class _Text:
         return first, second
 
     def read(self, n: int) -> bytes:
-        """Read up to n bytes, like a file's method."""
+        """Read up to n bytes, like a file's `read` method."""
         head, self._head = self._head[:n], self._head[n:]
         data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)
@@ -205,7 +205,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """Return the text up to the first line break outside quotation marks, or all of it."""
+    """Return the text up to the first line break outside quotation marks, or all of the text if it has none."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)
@@ -235,7 +235,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
-    ragged = array("q")  # numbers of the rows omitted by Arrow
+    ragged = array("q")  # row numbers of the rows that Arrow omitted
     lost: list[str] = []  # messages about omitted rows that have not been reported yet
 
     def handle_ragged(row: Any) -> str:

@@ -1,4 +1,4 @@
-"""Search for the files to score: resolves file names, folders, patterns and standard input to a list of files."""
+"""Search for the files to score: file names, folders, patterns and standard input are resolved to a list of files."""
 
 import glob
 import os
@@ -36,8 +36,8 @@ RASTERS = (
     "a NetCDF file",
     "an ERDAS image",
 )
-_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that indicate a raster if the file does not exist
-_BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are themselves TIFF images
+_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # extensions that indicate a raster if the file does not exist
+_BESIDE_RASTERS = (".ovr", ".msk")  # extensions of overviews and masks, which are themselves TIFF images
 # Remedies suggested in messages about other file formats.
 _REMEDIES = {
     **dict.fromkeys(RASTERS, "score_raster reads it (pip install 'approxsvm[raster]')"),
@@ -53,7 +53,7 @@ _REMEDIES = {
     "a pickle": "save its rows by numpy.save or to_parquet",
     "text in UTF-16": "save it as UTF-8",
 }
-# Text formats that may contain rows, or for which the readers have better messages.
+# Text formats that may contain rows, or for which the readers give better error messages.
 _ROWS = ("", "a LIBSVM data file", "an empty file", "a range file of svm-scale")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # name of standard input and standard output
@@ -83,7 +83,7 @@ class Source:
 
 
 def format_of(name: str | os.PathLike[str]) -> str | None:
-    """Return the format implied by a file's name, compressed or not, or None if it implies none."""
+    """Return the format that a file's name identifies, compressed or not, or None if it identifies none."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
@@ -91,7 +91,7 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 
 
 def _format(path: Path, unnamed: str) -> str:
-    """Return the format of a file given by name: its suffix's format, else `unnamed` if the contents allow it.
+    """Return a file's format: the one that its extension identifies, else `unnamed` if the contents allow it.
 
     Raises DataFormatError if the contents are in a different file format.
     """
@@ -128,7 +128,7 @@ def _has_envi_header(path: Path) -> bool:
 
 
 def are_rasters(inputs: Sequence[str]) -> bool:
-    """Return whether some inputs are images, and none is named like a table; folders and patterns are searched."""
+    """Return whether some input is an image and none is named like a table; folders and patterns are searched."""
     names = [file for name in inputs for file in _files(name)]
     return not any(map(format_of, names)) and any(map(is_raster, names))
 
@@ -171,9 +171,9 @@ def find_sources(
     """List all files of the inputs, in order; the files of a folder or pattern are sorted by name.
 
     `inputs` lists files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
-    stands for the files in it, at any depth, that have a known suffix, except for names that begin with "." or "_" and
-    the files in the folder `without`. The format `unnamed` is used for pipes, and for files given by name that have
-    another suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format is
+    stands for the files in it, at any depth, that have a known extension, except for names that begin with "." or "_"
+    and the files in the folder `without`. The format `unnamed` is used for pipes, and for files given by name that have
+    another extension; `input_format` overrides all formats. Raises InputError if there is no file or the format is
     unknown, and DataFormatError if the contents are in a different file format.
     """
     if input_format is not None and input_format not in FORMATS:

@@ -17,16 +17,16 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Columns produced by the members, and the matrix that multiplies them to give the ensemble's values.
+    """Columns produced by the members, and the matrix that converts them to the ensemble's values.
 
     Parameters
     ----------
     columns : str
-        "numbers": a regression's values, and a classifier's probabilities or, if it has none, its scores. "votes": 1
-        for the label that a classifier predicts, and 0 for its other labels. "labels": the predicted label or, for each
-        value of a regression, the second of two labels if the value is positive and the first otherwise.
+        "numbers": a regressor's values, and a classifier's probabilities or, if it has none, its scores. "votes": 1 for
+        the label that a classifier predicts, and 0 for its other labels. "labels": the predicted label or, for each
+        value of a regressor, the second of two labels if the value is positive and the first otherwise.
     weights : array of shape (n_values, n_columns), optional
-        Matrix that multiplies the columns. Default: the columns are the values, or the labels.
+        Matrix by which the columns are multiplied. Default: the columns themselves are the values or the labels.
     addends : array of shape (n_values,), optional
         Initial values of the sums, by default 0.
     """
@@ -59,7 +59,7 @@ class Combination:
         return np.split(self.weights, ends[:-1], axis=1)
 
     def by_column(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the nonzero weights column by column, each column's start, and the index of each weight's value."""
+        """Return the nonzero weights by column, each column's start, and the index of each weight's ensemble value."""
         assert self.weights is not None
         columns, values = np.nonzero(self.weights.T)
         starts = np.searchsorted(columns, np.arange(self.weights.shape[1] + 1))
@@ -67,7 +67,7 @@ class Combination:
 
 
 def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
-    """Return the indices of each member's labels in `labels`; a regression's sign represents two labels."""
+    """Return the indices of each member's labels in `labels`; the sign of a regressor's value represents two labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 

@@ -20,9 +20,10 @@ class Ensemble:
     """Models with the same raw columns, and the rule that combines their predictions.
 
     Each member produces columns (see `Combination`): numbers, votes or labels. The ensemble's values are weighted sums
-    of numbers, or the numbers themselves. `outputs` derives predictions from them, as in a single model. They are:
+    of numbers, or the numbers themselves. `outputs` derives predictions from these values, as in a single model. The
+    values are:
 
-    * a sum of regressions, or the values of several regression targets;
+    * a sum of regressors, or the values for several regression targets;
     * the value of a classifier with two `classes`, whose label depends on a threshold or on probabilities;
     * decision functions of several `classes`, one per class (``decision_shape="each"``) or one per pair;
     * one sum of probabilities per class; the label is the class with the largest mean (``outputs.probability`` is a
@@ -38,7 +39,7 @@ class Ensemble:
         Origin of the models, for display.
     outputs : Outputs, optional
     combination : Combination, optional
-        Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
+        Default for regressors: their values side by side. Default for classifiers: the mean of their probabilities.
     classes : array of labels, optional
         For decision functions of classes, the labels in the order of the functions; for targets, all labels of any
         member; for one sum, the two labels; for votes and means, all labels if some members do not know all of them.

@@ -1,4 +1,4 @@
-"""Merging of models with the same kernel and input map into one that evaluates each kernel value once."""
+"""Merging of models with the same kernel and input map into one model that evaluates each kernel value once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from approxsvm.ir.ops.affine import AFFINE_PARTS
 
 
 def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
-    """Merge similar models into one regression with one value per model."""
+    """Merge similar models into one regressor with one value per model."""
     rows, where = shared_rows(machines, sums=False)
     dual_coef = np.zeros((len(machines), rows.shape[0]))
     for row, at, machine in zip(dual_coef, where, machines, strict=True):
@@ -56,7 +56,7 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
 
 def _same_op(one: Any, other: Any) -> bool:
     if not (isinstance(one, Affine) and isinstance(other, Affine) and one.first == other.first):
-        return False  # steps of other kinds are treated as different
+        return False  # ops other than Affine are treated as different
     parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
     return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
 
@@ -66,7 +66,7 @@ def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[
 
     Sparse rows are not merged, nor are duplicates within one model. Rows of non-Gaussian kernels are not merged if
     coefficients will be summed: for polynomial kernels, `coef_error` is relative to the sum and is multiplied by the
-    kernel's size.
+    size of the kernel values.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])

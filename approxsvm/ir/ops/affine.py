@@ -19,7 +19,7 @@ class Affine(Op):
     by_feature = as_source = True
 
     n_features: int
-    # shape (n_features,); None if the operation does nothing; limits may be infinite
+    # Arrays of shape (n_features,), or None for operations that do nothing; limits may be infinite
     subtract: FloatArray | None = None
     multiply: FloatArray | None = None
     divide: FloatArray | None = None
@@ -47,7 +47,7 @@ class Affine(Op):
 
     @classmethod
     def of(cls, n_features: int, first: int = 0, **parts: Any) -> "Affine":
-        """Build an op from scalars (for all features) or arrays (one value per feature); neutral ones are dropped."""
+        """Build an op from scalars (for all features) or arrays (one value per feature); neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
             numbers = np.asarray(value, dtype=np.float64)
@@ -91,12 +91,12 @@ class Affine(Op):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Affine]":
-        """Combine all ops into one, which is fast on whole rows and leaves the features in between unchanged."""
+        """Combine all ops into one, which is fast on whole rows and leaves the features between the ops unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Affine]", first: int, end: int) -> "Affine":
-        """Return one op on features `first` to `end` - 1 with the same effect as `ops` on separate features."""
+        """Return one op on features `first` to `end` - 1 with the effect of `ops`, whose features are disjoint."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [(op, values) for op in ops if (values := getattr(op, name)) is not None]

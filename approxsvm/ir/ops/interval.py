@@ -14,7 +14,7 @@ RULES = ("turns", "refuses")
 
 @dataclass(frozen=True, eq=False)
 class Interval(PerFeature):
-    """Map x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
+    """Per feature, the map x -> low + (x - low) % length ("turns"), or a check that low <= x <= high ("refuses")."""
 
     kind = "interval"
     as_source = True

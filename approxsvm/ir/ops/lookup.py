@@ -12,9 +12,10 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, check_source
 
-# Strings of a column: those whose indices were the old codes, and those whose indices are the new codes.
+# The old and the new list of a column's strings; the code of a string is its index in the list.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# Special values: the unchanged feature, a rejected row, and a NaN that a later lookup replaces.
+# Special values of a step function, which mean: leave the feature unchanged; reject the row; return a NaN that a later
+# lookup replaces.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
@@ -29,7 +30,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> "Steps":
-        """Build a step function, merging adjacent pieces with equal values."""
+        """Build a step function, merging adjacent intervals with equal values."""
         edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
         same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
         return cls(edges[~same], values[np.append(True, ~same)], float(nan))
@@ -77,7 +78,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(PerOutput):
-    """Step functions: output k is steps[k] of the feature source[k]; built with `of`."""
+    """Step functions: output k is steps[k] applied to feature source[k]. Build with `of`."""
 
     kind = "lookup"
     as_source = hides_infinity = True
@@ -123,7 +124,7 @@ class Lookup(PerOutput):
         return replace(self, steps=tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
-        """Return the outputs that depend on a feature, with their values if the feature is `number`."""
+        """Return the outputs that depend on a feature, with their values if the feature equals `number`."""
         found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
         return [(k, number if value == SAME else value) for k, value in found]
 
@@ -182,12 +183,12 @@ class Lookup(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
-        """Combine all ops into one, because exports support only one lookup; features in between remain unchanged."""
+        """Combine all ops into one, because exports support only one lookup; features between them stay unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
-        """Return one lookup on features `first` to `end` - 1 with the same effect as `ops` on separate features."""
+        """Return one lookup of features `first` to `end` - 1 with the effect of `ops`, whose features are disjoint."""
         columns, at = [], first
         for op in ops:
             columns += [(j - first, _ITSELF) for j in range(at, op.first)]
@@ -197,7 +198,7 @@ class Lookup(PerOutput):
         return cls.of(end - first, columns, first)
 
     def stored(self) -> Stored:
-        """Return the number of edges, and the arrays: sources, ends of the edges, edges, values, values for NaN."""
+        """Return the number of edges, and arrays: sources, end of each output's edges, edges, values, values at NaN."""
         if self.gives_nan:
             raise ModelFormatError("a lookup gives NaN for a number")
         ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)

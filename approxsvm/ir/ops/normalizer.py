@@ -7,10 +7,11 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 NORMS = ("l1", "l2", "max")
-# When the source normalizes sparse rows: only if the raw rows are sparse, never, or always.
+# Whether the rows that the source normalizes are sparse: if the raw rows are, never, or always.
 ROWS = ("as raw", "dense", "sparse")
-# scikit-learn replaces smaller norms with 1 to avoid 0 / 0; in sparse rows, only a norm of 0 is replaced. Sparse raw
-# rows with a norm in between are rejected, because the source might receive them as dense rows.
+# In dense rows, scikit-learn replaces norms below LEAST_NORM with 1 to avoid 0 / 0; in sparse rows, it replaces only 0.
+# Sparse raw rows with a positive norm below LEAST_NORM are rejected, because the source might receive them as dense
+# rows.
 LEAST_NORM = 10.0 * 2.0**-52
 LEAST_NORM_OF_SPARSE_ROWS = 2.0**-1074
 
@@ -37,7 +38,7 @@ class Normalizer(Op):
 
     @property
     def least(self) -> float:
-        """Smallest norm by which exported models divide; they take dense rows."""
+        """Smallest norm by which exported models, which take dense rows, divide."""
         return LEAST_NORM_OF_SPARSE_ROWS if self.rows == "sparse" else LEAST_NORM
 
     def select(self, features: IntArray) -> None:

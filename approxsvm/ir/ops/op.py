@@ -1,4 +1,4 @@
-"""Interface of the ops that are applied before the kernel; each op kind has one class, in one file."""
+"""Interface of the ops that are applied before the kernel; each op kind has one class, in a separate file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ NO_NAN = -1
 class Op(ABC):
     """One op of an input map: its outputs replace adjacent features, and all other features remain unchanged.
 
-    Except in `takes`, `passed` and `before`, features are counted from the first one that the op takes.
+    Except in `takes`, `passed` and `before`, feature indices are relative to the first feature that the op takes.
     """
 
     first: int = field(default=0, kw_only=True)  # index of the first feature that the op takes
@@ -83,7 +83,7 @@ class Op(ABC):
     def select(self, features: IntArray) -> "tuple[Op, IntArray | None] | None":
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
-        Returns just None if every output depends on the others.
+        Returns None instead of a pair if the op cannot be restricted to some outputs.
         """
 
     def merged(self, before: "Op") -> "Op | None":
@@ -96,7 +96,7 @@ class Op(ABC):
         return False
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
-        """Return a mask, of shape (n_features,), of the features in which some numbers are rejected."""
+        """Return a boolean array of shape (n_features,): whether some values of each feature are rejected."""
         return np.zeros(self.n_features, np.bool_)
 
     def origin(self, output: int) -> int | None:
@@ -117,7 +117,7 @@ class Op(ABC):
 
     @classmethod
     def together(cls, ops: "Sequence[Any]") -> "Sequence[Op]":
-        """Combine `ops`, which take separate features of a row, into a few ops of this kind, to be applied in sequence.
+        """Combine `ops`, which act on disjoint sets of features, into a few ops of this class, applied in sequence.
 
         The features of `ops` must be in increasing order.
         """
@@ -151,7 +151,7 @@ class PerFeature(Op):
 
     by_feature = True
     arrays: ClassVar[Sequence[str]]  # fields that contain one value per feature
-    # Field that all features have in common, if any, and its permitted values.
+    # Name of the field, if any, whose value all features share, and the permitted values.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
 

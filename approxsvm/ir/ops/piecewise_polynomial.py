@@ -19,12 +19,12 @@ class Pieces(NamedTuple):
 
     edges: FloatArray  # shape (n_pieces - 1,)
     origins: FloatArray  # shape (n_pieces,)
-    coefs: FloatArray  # shape (n_pieces, degree + 1), for increasing powers; each coefficient is rounded once
+    coefs: FloatArray  # shape (n_pieces, degree + 1), in order of increasing powers; each is rounded once
 
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial(PerOutput):
-    """Piecewise polynomials: output k is pieces[k] at feature source[k]; all pieces have the same stored degree."""
+    """Piecewise polynomials: output k is pieces[k] at feature source[k]. All are stored with the same degree."""
 
     kind = "piecewise_polynomial"
     hides_infinity = True
@@ -58,7 +58,7 @@ class PiecewisePolynomial(PerOutput):
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that depends on a feature, or None; it is NaN if the feature is NaN."""
+        """Return the only output that depends on a feature, or None; the output is NaN if the feature is NaN."""
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
@@ -79,7 +79,7 @@ class PiecewisePolynomial(PerOutput):
         return super().together(combined)
 
     def stored(self) -> Stored:
-        """Return 8 * n_edges + degree, and the arrays: sources, ends of the edges, edges, origins, coefficients."""
+        """Return 8 * n_edges + degree, and the arrays: sources, end of each output's edges, edges, origins, coefs."""
         ends = np.cumsum([len(pieces.edges) for pieces in self.pieces], dtype=np.uint32)
         numbers: list[npt.NDArray[Any]] = [
             np.concatenate([np.zeros(0), *(getattr(pieces, part).ravel() for pieces in self.pieces)])

@@ -20,7 +20,8 @@ class Projection(Op):
 
     center: FloatArray  # shape (n_features,)
     matrix: FloatArray  # shape (n_features, n_outputs)
-    # shape (n_outputs,); bias that the source adds, and a bound on its difference from the exact parameters' bias
+    # Arrays of shape (n_outputs,): the bias that the source adds, and a bound on its difference from the bias given by
+    # the exact parameters
     bias: FloatArray
     bias_error: FloatArray
 

@@ -1,7 +1,7 @@
 """scikit-learn's meta-estimators, whose ways to combine members become combination rules of an Ensemble.
 
 Members with the same kernel after the same input map are merged into one model with shared vectors, so each kernel is
-evaluated once for all members. This applies to sums of regressions, one-vs-rest functions, and one-vs-one binary SVMs.
+evaluated once for all members. This applies to sums of regressors, one-vs-rest functions, and one-vs-one binary SVMs.
 Unsupported combinations raise an error that suggests a remedy.
 """
 

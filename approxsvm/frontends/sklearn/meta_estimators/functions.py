@@ -25,7 +25,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def binary_function(member: SingleModel) -> SingleModel:
-    """Convert a binary classifier to a regression whose value is positive for label 1."""
+    """Convert a binary classifier to a regressor whose positive values stand for label 1."""
     if member.task == "regression":
         return member
     signed = member if member.labels[0] == 1 else member.negated()
@@ -36,7 +36,7 @@ def binary_function(member: SingleModel) -> SingleModel:
 
 
 def decision_value(estimator: Any, member: SingleModel) -> SingleModel:
-    """Convert a binary classifier to a regression whose value is the decision value in favour of the greater label."""
+    """Convert a binary classifier to a regressor whose value is the decision value in favour of the greater label."""
     if member.task == "regression" and member.n_decisions == 1:
         return member
     if member.task != "classification" or len(member.labels) != 2:
@@ -66,7 +66,7 @@ def two_classes(
 ) -> SingleModel:
     """Convert a member to a two-class classifier; a value above 0, or above 1/2, means the second of `classes`.
 
-    Positive values of the result mean its first label, which also wins if probabilities are equal.
+    A positive result selects the first label, which also wins ties in probability.
     """
     function, labels = binary_function(member), classes[::-1]
     probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Replace the members' class indices by the meta-estimator's sorted labels, which some may already have."""
+    """Replace the members' class indices by the meta-estimator's sorted labels, which some members already have."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
@@ -119,5 +119,5 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether the last of equal values wins; newer scikit-learn reverses the members, so the first wins."""
+    """Return whether ties go to the last value; newer scikit-learn reverses the members, so they go to the first."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names

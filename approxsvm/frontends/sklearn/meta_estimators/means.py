@@ -65,5 +65,5 @@ def class_sums(
 
 
 def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
-    """Return a meta-estimator's classes if a member knows only some of them, or None."""
+    """Return a meta-estimator's classes if a member knows only some of them, and None otherwise."""
     return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)

@@ -91,7 +91,7 @@ def read_bag(estimator: Any, read: Read) -> list[Model]:
 
 
 def constant_model(estimator: Any, like: SingleModel) -> KernelModel:
-    """Build the constant model for a label that all or none of the training rows had, with the input map of `like`."""
+    """Build a constant model for a label that all or none of the training rows have, using the input map of `like`."""
     recognise(estimator)
     value = np.ravel(estimator.y_)
     if value.tolist() not in ([-1], [0], [1]):
@@ -110,7 +110,7 @@ def constant_model(estimator: Any, like: SingleModel) -> KernelModel:
 
 
 def check_binary(members: Sequence[SingleModel]) -> None:
-    """Check that each member of a OneVsRestClassifier is a regression or has the labels 0 and 1."""
+    """Check that each member of a OneVsRestClassifier is a regressor or has the labels 0 and 1."""
     for member in members:
         if member.task != "regression" and (member.task == "one_class" or sorted(member.labels.tolist()) != [0, 1]):
             raise UnsupportedModelError(f"a member of this OneVsRestClassifier is a {member.source}")

@@ -18,15 +18,15 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# In scores, a value of 0 counts for the first class of a pair. This value replaces an intercept of 0 if the member
+# In scores, a value of 0 counts for the first class of a pair. `_BELOW_0` replaces an intercept of 0 if the member
 # predicts the second class for a value of 0.
 _BELOW_0 = -(2.0**-1074)
 
 
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsOneClassifier with more than two classes, which predicts by scores like SVC with break_ties.
+    """Read a fitted OneVsOneClassifier for more than two classes; it predicts by scores, like SVC with break_ties.
 
-    Members with different kernels, such as SVC members with gamma="scale", stay separate.
+    Members with different kernels, such as SVC members with gamma="scale", are not merged.
     """
     members = single_members(estimator, read)
     classes = ascending_classes(estimator.classes_, "OneVsOneClassifier")
@@ -69,7 +69,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _for_first(member: SingleModel) -> SingleModel:
-    """Return a pair's function, whose value is below 0 if the member predicts the second class, label 1."""
+    """Return a pair's function, whose value is negative if the member predicts the second class, label 1."""
     function = binary_function(replace(member, labels=1 - member.labels))
     if member.labels[0] == 1:
         return function

@@ -38,7 +38,7 @@ from approxsvm.ir.single_model import SingleModel
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsRestClassifier, either multiclass (the largest decision value wins) or multilabel.
 
-    If members have no method `decision_function`, probabilities replace decision values.
+    If members have no `decision_function` method, probabilities replace decision values.
     """
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
@@ -102,7 +102,7 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
 
 
 def _multilabel(estimator: Any, read: Read) -> Model:
-    """Read a OneVsRestClassifier trained on an indicator matrix; it predicts every label whose value is above 0.
+    """Read a OneVsRestClassifier trained on an indicator matrix, which predicts every label whose value is above 0.
 
     All values are compared with 1/2 instead of 0 if the first member is not a classifier or has only probabilities.
     """

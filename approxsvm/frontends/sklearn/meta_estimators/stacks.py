@@ -129,13 +129,13 @@ def _columns(
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """Replace a classifier's labels with the classes of the same ranks; return it, the ranks and `weight`."""
+    """Replace a classifier's labels with the classes of the same ranks; return the result, the ranks and `weight`."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 
 
 def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
-    """Build a regression from the linear functions that the final model applies to the rows themselves."""
+    """Build a regressor from the linear functions that the final model applies to the rows themselves."""
     return KernelModel(
         task="regression",
         support_vectors=coef,
@@ -149,7 +149,7 @@ def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
 
 
 def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) -> linear_models.LinearParts:
-    """Return the linear final model for the members' `n_columns` columns and, with passthrough, the row's columns."""
+    """Return the final linear model; its inputs are the members' `n_columns` columns and, with passthrough, the row."""
     final = estimator.final_estimator_
     if name_of(final) not in linear_models.NAMES:
         raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
@@ -163,7 +163,7 @@ def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) ->
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
-    """Convert a member to an input of the final model: a value in favour of the first label, or its probability."""
+    """Convert a member to a final-model input: a value in favour of the first label, or that label's probability."""
     if method == "predict" and member.task == "regression":
         return member
     known = sorted(member.labels.tolist())

@@ -1,4 +1,4 @@
-"""Frontend for meta-estimators that sum or average the values of regressions."""
+"""Frontend for meta-estimators that sum or average the values of regressors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def sum_of_values(
     classes: Any = None,
     outputs: Outputs | None = None,
 ) -> Model:
-    """Combine regressions by a weighted sum, which becomes a single kernel sum if they all have the same kernel.
+    """Combine regressors by a weighted sum, which becomes a single kernel sum if they all have the same kernel.
 
     With two `classes`, a sum above 0 means the first class, and members may also be classifiers, which contribute
     probabilities.
@@ -80,7 +80,7 @@ def sum_of_values(
 
 
 def summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
-    """Combine regressions with the same kernel into a single one, their weighted sum."""
+    """Combine regressors with the same kernel into a single regressor, their weighted sum."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = shared_rows(machines)
     # The members' errors include the rounding of their intercepts; here, the intercepts are summed exactly.

@@ -17,7 +17,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_multi_output(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputRegressor, which has one regression per target."""
+    """Read a fitted MultiOutputRegressor, which has one regressor per target."""
     members = single_members(estimator, read)
     for member in members:
         if member.task != "regression" or member.outputs.is_column:

@@ -263,7 +263,7 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
 
 
 def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: InputMap, step: Any) -> InputMap:
-    """Fold an encoder of numbers or strings: transform each category and one unknown value, and store the outputs."""
+    """Fold an encoder of numbers or strings: apply it to each category and one unknown value, and store the outputs."""
     tables = []
     for j, given in enumerate(step.categories_):
         map_, categories = _categories(map_, j, np.asarray(given).tolist())
@@ -435,7 +435,7 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only an increase matters."""
+    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only its increase matters."""
     taken = checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return Behaviour(taken, taken if differs else F64)

@@ -21,7 +21,8 @@ from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
-# scikit-learn's BOUNDS_THRESHOLD, with which QuantileTransformer limits probabilities if its output is normal.
+# scikit-learn's BOUNDS_THRESHOLD, with which QuantileTransformer limits probabilities if its output distribution is
+# normal.
 _BOUNDS_THRESHOLD: Final = 1e-7
 # The smallest and largest positive normal float64 values.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
@@ -97,7 +98,7 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """Compute basis splines in exact fractions and round once; spline k + n_different is added to spline k."""
+    """Compute basis splines in exact fractions, then round once; spline k + n_different is added to spline k."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
@@ -112,7 +113,8 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
             "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
             "extrapolation='constant'"
         )
-    # Each piece: its lower edge (unused for the first piece), the origin of its polynomials, and the polynomials.
+    # Each piece consists of its lower edge (unused for the first piece), the origin of its polynomials, and the
+    # polynomials.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
     if extrapolation not in ("constant", "linear"):
@@ -209,7 +211,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest value that scikit-learn treats as within the quantiles, and the smallest one above them."""
+    """Return the smallest values that scikit-learn treats as within the quantiles and as above them, respectively."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
@@ -246,8 +248,8 @@ def _between(pieces: Pieces, low: float, high: float) -> Pieces:
 def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
     """Interpolate the references between the quantiles, with 0 below the first quantile and 1 above the last.
 
-    At a repeated quantile, the value is the mean of its first and last references. With `has_ends`, it is nevertheless
-    0 at the first quantile and 1 at the last.
+    At a repeated quantile, the value is the mean of that quantile's first and last references. With `has_ends`, the
+    value is nevertheless 0 at the first quantile and 1 at the last.
     """
     if len(references) == 1:  # scikit-learn maps everything to 0
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))

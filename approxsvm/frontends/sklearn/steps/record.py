@@ -51,7 +51,7 @@ class Step:
     names: str
     module: str  # the classes' public module in the library
     relies: str
-    fold: Fold | None  # function that appends an object of these classes to a map, in the source's own operations
+    fold: Fold | None  # function that appends an object of these classes to a map, using the source's own operations
     rule: Rule | None  # dtypes in which a step receives, computes and returns rows (dtype_rules.py)
     refused: str = ""
     # Attributes that hold objects contributing to the output, each with the object's class.

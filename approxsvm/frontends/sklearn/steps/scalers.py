@@ -1,4 +1,4 @@
-"""Scalers and other steps that transform each value separately, and the one that divides rows by their norms."""
+"""Scalers and other steps that transform each value separately, and Normalizer, which divides rows by their norms."""
 
 from typing import Any, Final
 
