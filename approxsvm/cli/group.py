@@ -89,12 +89,13 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if args[0] == "predict":
-                error.message += (
-                    " Use 'approxsvm score' for files of any format, or 'approxsvm-predict' with the arguments of "
-                    "LIBSVM's svm-predict."
-                )
-            raise
+            if args[0] != "predict":
+                raise
+            words = (
+                f"{error.message} Use 'approxsvm score' for files of any format, or 'approxsvm-predict' with the "
+                "arguments of LIBSVM's svm-predict."
+            )
+            raise click.UsageError(words, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print each of our warnings, and the error if there is one, on a single line."""

@@ -20,7 +20,7 @@ _BAD_ROWS_SHOWN = 10
 _OF_RASTERS = ("bands", "nodata", "scaled", "probability_scale", "overviews")  # options of `score_raster`
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Predict files of any size.")
 @click.argument("files", nargs=-1, type=InputFile(allow_dash=True), metavar="MODEL.asvm... INPUT...")
 @click.option(
     "-o",

@@ -14,10 +14,7 @@ from zoo.properties import compiling_faults, estimator_faults, interface_faults,
 from zoo.sources import ZOO, specimen
 from zoo.workers import prepare
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore"
-)  # scikit-learn warns about deprecated classes and failed convergence
-
+pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about deprecated classes and no convergence
 
 SEED = 0
 _SHARE_OF_TABLES = 0.35  # except the first of each entry: limits the time of the README's test command
