@@ -58,7 +58,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
-    """Compute check rows around the origin as `_exact_check_rows` does; their norms are similar to those of vectors."""
+    """Compute check rows around the origin as `_exact_check_rows` does; norms are similar to the vectors' norms."""
     definition = ProductDefinition(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)

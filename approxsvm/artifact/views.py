@@ -402,7 +402,7 @@ class Artifact(SealedBytes):
 
     @property
     def build_plan(self) -> Plan | None:
-        """Plan that was built, including those of an ensemble's members; None if the artifact contains no plan."""
+        """Plan that was built, including the plans of an ensemble's members; None if the artifact contains no plan."""
         if self.members:
             plans = [member.build_plan for member in self.members]
             known = tuple(plan for plan in plans if plan is not None)

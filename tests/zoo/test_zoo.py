@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 SEED = 0
-_SHARE_OF_TABLES = 0.35  # except the first of each entry: limits the time of the README's test command
+_SHARE_OF_TABLES = 0.35  # except for each entry's first table; limits the time of the README's test command
 
 
 @pytest.fixture(scope="session")

@@ -86,7 +86,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured times of single-row calls, in seconds; a row's time is that of the fastest of several calls."""
+    """Measured times of single-row calls, in seconds; the fastest of several calls counts for each row."""
 
     median: float
     percentile_99: float
