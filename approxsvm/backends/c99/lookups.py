@@ -17,8 +17,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Values that stand in C for infinity (leave the feature unchanged) and for NaN (reject the row); see
-# program/ops/lookup.h.
+# Values that represent in C infinity (leave the feature unchanged) and NaN (reject the row); see program/ops/lookup.h.
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300
