@@ -57,7 +57,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
         )
         raise UnsupportedModelError(f"certified radii need a classifier with the Gaussian kernel, not {kind}")
     stretch = 1.0 if artifact.input_map is None else _stretch(artifact.input_map)
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" mode has no others
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" has no exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     n_rows = len(values)
     values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1 if n_rows else 1)) for one in (values, bounds))

@@ -142,7 +142,7 @@ class Verification:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the verdict at the end; the tolerance is None if there is none."""
+        """Return plain values for JSON, with the verdict at the end; without a tolerance, its value is None."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
