@@ -1,4 +1,4 @@
-"""Small artifacts of every mode, one change at a time, and the reader's answer."""
+"""Small artifacts of every mode, functions that change them in one place, and checks of the reader's response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Change = Callable[[bytearray], Any]
 
 
 def compiled(model: KernelModel, mode: Any = "certified", *, degree: int = 2, n_centers: int = 1) -> Artifact:
-    """Return an artifact with this expansion, even if it is not worthwhile."""
+    """Return an artifact with the given expansion, even if it is not worthwhile."""
     rows = np.random.default_rng(0).normal(size=(200, model.n_features))
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": degree, "n_centers": n_centers, "X": rows}
     return compile_model(model, mode=mode, **forced).artifact
@@ -159,7 +159,7 @@ def changed(change: Change, artifact: Artifact | None = None) -> bytes:
     return sealed(data)
 
 
-# The invalid number, its section, and the expected value.
+# An error message: the invalid number, its section, and the expected value.
 REFUSAL = re.compile(
     r".+ (is|has) \S+.*, expected \S+.*"
     r"|.*section \w+ is (found in|missing from) a \w+ artifact of mode \w+ and kernel \w+"

@@ -1,4 +1,4 @@
-"""The position and allowed values of each number in an artifact: a second implementation of models/FORMAT.md."""
+"""The offset and allowed values of every number in an artifact: a second implementation of models/FORMAT.md."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def powers_of_two(low: float, high: float) -> Rule:
 FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0, INF), within(INF), below(2)
 ANY = Rule(-INF, INF, nan=True)
 NOTHING = Rule(0, 0, lambda x: False)  # only the current value
-# Infinity means that a feature stays unchanged; no other value exceeds 1e300.
+# Infinity means that a feature stays unchanged; no finite value exceeds 1e300.
 PARAMETER = Rule(-1e300, 1e300)
-# Infinity means the input itself, and NaN that the row is rejected.
+# Infinity stands for the input itself, and NaN for rejecting the row.
 OR_REFUSED = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF, nan=True)
 
 # Rules for numbers in records. By default, a double is finite and at least 0, an enumeration has one of its values,
@@ -106,7 +106,7 @@ class Number(NamedTuple):
     code: str  # format character of struct
     value: Any
     rule: Rule
-    outer: tuple[tuple[int, int], ...]  # start and size of the artifacts that contain this one
+    outer: tuple[tuple[int, int], ...]  # start and size of each artifact that contains this one
 
 
 class Layout:
@@ -165,7 +165,7 @@ class Layout:
     # --- reading numbers
 
     def take(self, code: str, n: int, name: str, rule: Rule = ANY) -> tuple[Any, ...]:
-        """Read n numbers; list the first, one in the middle and the last."""
+        """Read n numbers; add the first, a middle one and the last to the list."""
         values = struct.unpack_from(f"<{n}{code}", self.data, self.at)
         width = struct.calcsize(code)
         for k in sorted({0, n // 2, n - 1}) if n and not code.endswith("s") else ():
@@ -182,7 +182,7 @@ class Layout:
         self.take("B", -(self.at - start) % unit, "padding byte", equal(0))
 
     def record(self, tag: str, of: str = "", also: str = "", **rules: Rule) -> Any:
-        """Read a record's numbers; messages call them `name of` or `also`."""
+        """Read a record's numbers, which messages call `name of` or `also`."""
         found = SimpleNamespace()
         for name, code, n in SCHEMA["records"][tag]:
             numbers = ENUMERATIONS.get({"kind": "op_kind"}.get(name, name))
@@ -196,7 +196,7 @@ class Layout:
         return found
 
     def records(self, tag: str, n: int) -> None:
-        """Read n records; list the numbers of the first and last."""
+        """Read n records; add the numbers of the first and the last record to the list."""
         for k in range(n):
             n_before = len(self.numbers)
             self.record(tag)
@@ -226,7 +226,7 @@ class Layout:
         return int(self.sections["dual_coef"][1] // 8 // n_rows)
 
     def may_have(self, name: str) -> bool:
-        """Return whether the artifact may have a section that it lacks."""
+        """Return whether the artifact would be allowed to have a section that it lacks."""
         h, mode = self.h, list(ENUMERATIONS["mode"])[self.h.mode]
         is_gaussian, one = h.kernel == 0 and h.gamma > 0, h.n_decisions == 1
         return {

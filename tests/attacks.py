@@ -1,4 +1,4 @@
-"""Random models with adversarial rows, checked against the oracle: bounds hold, and guaranteed labels are correct."""
+"""Random models with adversarial rows; checks against the oracle that bounds hold and guaranteed labels are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from approxsvm.runtime.evaluator import LABELS, STAGES
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")
 N_UNSEEN = 3
-# Values of 2 gamma ||z - center||^2 at cell boundaries, where factors vanish, and in between.
+# Values of 2 gamma ||z - center||^2: at cell boundaries, where factors vanish, and between such values.
 TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
 VECTORS = ("normal", "sparse", "integers", "zeros", "duplicates", "pairs")
 COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
@@ -30,7 +30,7 @@ COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
 
 @dataclass
 class Tally:
-    """The number of checked answers, and the largest ratio error / bound for each target, degree and stage."""
+    """Number of checked answers, and largest ratio error / bound for each combination of target, degree and stage."""
 
     n_answers: int = 0
     worst: dict[tuple[str, int, str], float] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def judge(
 
 
 def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, arguments: Any, exact: Any) -> None:
-    """Assert that labels requested alone, which cheaper stages may settle, are correct wherever guaranteed."""
+    """Assert that labels requested without values, which cheaper stages may settle, are correct where guaranteed."""
     if model.task == "regression" or artifact.mode == "approximate":
         return
     promised = np.abs(exact) > 1e-10 * sum_moduli(model) + 2.0**-1000
@@ -92,7 +92,7 @@ def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, argument
 
 
 def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) -> Tally:
-    """Check rows as float64, float32, and CSR with unknown columns, in large and small calls."""
+    """Check rows in float64, in float32, and in CSR with unknown columns, with many and with few rows per call."""
     rng = np.random.default_rng([seed, 2])
     with np.errstate(over="ignore"):
         narrow = X.astype(np.float32)
@@ -141,7 +141,7 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
 
 
 def worst_directions(model: KernelModel, center: Any) -> list[Any]:
-    """Return unit vectors from a center along which the terms of degrees 2 to 4 are largest."""
+    """Return unit vectors that point from a center in the directions in which terms of degrees 2 to 4 are largest."""
     if model.n_sv == 0 or model.n_features > 500:
         return [np.eye(model.n_features)[0], np.full(model.n_features, model.n_features**-0.5)]
     with np.errstate(all="ignore"):
@@ -191,7 +191,7 @@ def random_attack(
 ) -> Tally:
     """Check a random model on adversarial rows; `precise` requests the last digits, so that late stages answer.
 
-    Each category adds a feature, and splits the space into slices.
+    Each category adds a feature and splits the space into slices.
     """
     rng = np.random.default_rng(seed)
     coef = awkward_coefficients(rng, n_sv, coefficients)

@@ -1,4 +1,4 @@
-"""Broken artifacts, derived from the rules of artifact/schema.inc: every number in every section out of range."""
+"""Broken artifacts derived from the rules in artifact/schema.inc: in every section, every number goes out of range."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ from approxsvm.ir.schema import record
 
 class Broken(NamedTuple):
     data: bytes
-    # Regular expression for the error message, with a group for the invalid number; READ if the artifact is accepted;
-    # None if either is possible.
+    # Regular expression for the error message, with a group for the invalid number; READ if the artifact must be
+    # accepted; None if it may be accepted or rejected.
     must: str | None
     found: Any = None  # the number
 
@@ -111,7 +111,7 @@ def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
     codes, reference = np.arange(18) % 3, np.array([0.5, 7.0, 5e-324])
     counts, columns = np.array([3, 0, 1, 2, 0, 3], np.uint8), np.array([0, 1, 2, 1, 0, 2, 0, 1, 2], np.uint8)
     for storage, kind in itertools.product(range(3), range(5)):
-        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # its codes need no bytes
+        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # a single value needs no codes
         has_codes, n_values = kind >= 2, 9 if storage else 18
         values = dictionary[codes[:n_values] % len(dictionary)]
         vectors = values.reshape(6, 3) if storage == 0 else np.tile(reference * (storage == 2), (6, 1))
@@ -126,7 +126,7 @@ def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
 
 
 def in_few_coordinates() -> Iterator[Artifact]:
-    """Yield artifacts with section subspaces, for two labels, for three, and with an expansion for the first sums."""
+    """Yield artifacts with a subspaces section: for two labels, for three, and with an expansion for the first sums."""
     rows = np.random.default_rng(0).normal(size=(40, 4))
     yield in_subspaces(random_model(5, n_features=3, n_sv=5, gamma=0.6), (1, 2))
     yield in_subspaces(read_any(GOLDEN / "iris_classes.model"), (1, 2), X=rows)
@@ -189,7 +189,7 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
 
 
 CATEGORIES = struct.pack("<2I8I4I", 2, 4, 0, 3, 0, 0, 2, 1, 1, 0, 1, 2, 4, 5) + "abéc".encode()
-# Invalid UTF-8: truncated, overlong, a surrogate, beyond the last code point.
+# Invalid UTF-8: truncated or overlong sequences, a surrogate, and a value beyond the last code point.
 NO_UTF8 = (b"\xff", b"\xc3", b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80")
 
 
@@ -221,7 +221,7 @@ BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 
 def other_values(number: Number) -> set[Any]:
-    """Return values next to a number's value and limits, and values on which readers may fail."""
+    """Return values adjacent to a number's value and limits, and values on which readers may fail."""
     value, rule = number.value, number.rule
     near = {rule.low, rule.high, *(range(int(rule.high)) if rule.high < 16 else ())}
     if number.code == "q":
@@ -250,7 +250,7 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
     return bytes(broken)
 
 
-# Numbers that an error message shows differently: in other digits, as a sum, or as an unrelated number.
+# Numbers that error messages show in other digits, as part of a sum, or not at all (they show another number).
 SAID = {
     "magic": "magic is",
     "checksum": "checksum is",
@@ -275,7 +275,7 @@ def broken_numbers(data: bytes, layout: Layout, names: frozenset[str]) -> Iterat
     listed = [number for number in layout.numbers if number.section in (nested if number.outer else names)]
     for before, number in zip([listed[0], *listed], listed, strict=False):
         values = other_values(number)
-        if before.name == number.name:  # numbers that may have to ascend or be distinct
+        if before.name == number.name:  # numbers that may have to be ascending or distinct
             values.add(before.value)
         for value in sorted(values, key=repr):
             must: str | None = SAID.get(number.name, rf"(?:{number.name})\b.* is (\S+), ")
@@ -382,11 +382,11 @@ def broken_relations() -> Iterator[Broken]:
     yield Broken(with_header(wrong, label_kind=2, label_dtype=b"<f8"), "member 0: label_kind .* is 1, expected 2")
     for degree, n_centers, n in itertools.product(range(1, 7), (1, 2**10, 2**20), (2**10, 2**11, 2**16, 2**20)):
         claims = {"degree": degree, "n_centers": n_centers, "n_features": n, "n_raw_features": n}
-        yield Broken(with_header(data, **claims), "section ")  # products overflow 32 or 64 bits
+        yield Broken(with_header(data, **claims), "section ")  # products of sizes overflow 32 or 64 bits
 
 
 def broken_files() -> Iterator[Broken]:
-    """Yield files truncated at every byte (with a correct or old checksum), extended, or changed (with the old one)."""
+    """Yield files truncated at every byte (with a new or the old checksum), extended, or changed (with the old one)."""
     data = classifier().data
     for n in range(len(data)):
         yield Broken(data[:n], "truncated|the file has 0 bytes")

@@ -11,7 +11,7 @@ from approxsvm.frontends import read_any
 
 
 def changed_everywhere(content: bytes, path: Path, n_changes: int = 150) -> None:
-    """Assert that any changed file yields a model or one of our errors."""
+    """Assert that every changed file yields either a model or one of our errors."""
     draw = random.Random(0)
     for k in range(n_changes):
         changed = bytearray(content)

@@ -1,4 +1,4 @@
-"""Programs with exported C headers, which read rows from one file and write answers to another."""
+"""Programs that include an exported C header, read rows from one file and write answers to another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILL = """m_{call}(row, {0}s);
         m_{bounds}(row, {0}_bounds);
         fwrite({0}s, sizeof {0}s, 1, answers);
         fwrite({0}_bounds, sizeof {0}_bounds, 1, answers);"""
-# With semihosting, programs on an emulated board access the same files.
+# With semihosting, programs on an emulated board can access the same files.
 MAIN = """
 #include "m.h"
 #include <stdio.h>
@@ -57,12 +57,12 @@ int main(void) {
 class Answers:
     """A header's answers for rows."""
 
-    values: Any  # (n_rows, n_values), float32, as are the bounds
+    values: Any  # (n_rows, n_values), float32, like the bounds
     bounds: Any
-    predicted: Any  # label indices, one column per target, or a regression's values
+    predicted: Any  # label indices, one column per target, or a regressor's values
     if_certain: Any
     certain: Any
-    shares: Any  # (n_rows, n_labels), float32, as are the bounds; no columns if there are no probabilities
+    shares: Any  # (n_rows, n_labels), float32, like the bounds; no columns if there are no probabilities
     share_bounds: Any
 
 

@@ -1,8 +1,8 @@
-"""Comparison of a fitted estimator's labels, values and probabilities with its compiled model's.
+"""Comparison of a fitted estimator's labels, values and probabilities with those from its compiled model.
 
-Both answers are compared with each other, not with the model that a reader made from the source. The source's own
-rounding may explain a difference: labels that float64 cannot decide, as defined in analysis/source_answers.py, and
-uncertified labels whose values are within the error bound of 0. Values may differ by the error bound plus float64
+The two models' answers are compared with each other, not with the model that a reader made from the source. Labels may
+differ if float64 cannot decide them, because of the source's own rounding (see analysis/source_answers.py), or if they
+are uncertified and their values are within the error bound of 0. Values may differ by the error bound plus float64
 rounding, whatever the rows' dtype.
 """
 
@@ -35,7 +35,7 @@ METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 # Upper bounds on rounding: for well-conditioned sums, relative to the largest value, and for probabilities.
 _CLOSE = 1e-11
 _CLOSE_PROBABILITY = 1e-8
-# The limit that reports also use for a regression's source.
+# Multiple of the slack by which values may differ; reports use the same one for regressors.
 _SLACKS = 64.0
 # Number of changes to decision values that show the range of coupled probabilities.
 _MOVES = 16
@@ -48,7 +48,7 @@ class Finding:
     # "equal" or "differs"; "other methods": common answers are equal, but one estimator has a method that the other
     # lacks; "refused": one of our errors; "wrong exception": any other.
     verdict: str
-    reason: str = ""  # the difference, or the error message
+    reason: str = ""  # the differences, or the error message
 
 
 def fresh(rows: Any) -> Any:
@@ -81,7 +81,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
         if isinstance(a, Exception) and isinstance(b, Exception):
             continue
         if method == "decision_function" and fast.artifact.members:
-            continue  # means of probabilities have none, even if their source has
+            continue  # means of probabilities have no decision values, even if their source has
         if isinstance(a, ApproxSVMError):
             return Finding("refused", f"{method}: {a}")
         if isinstance(a, Exception) and not isinstance(a, AttributeError):
@@ -114,12 +114,12 @@ def _classes(estimator: Any) -> list[Any]:
 
 
 def _kind(values: npt.NDArray[Any]) -> str:
-    """Return the dtype kind; comparable kinds map to the same one."""
+    """Return the dtype kind, with comparable kinds mapped to a single one."""
     return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
 
 
 def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int]:
-    """Count different labels that float64 can decide, and the certified ones among them."""
+    """Count the differing labels that float64 can decide, and the certified ones among them."""
     differ = ours != theirs
     if not differ.any():
         return 0, 0
@@ -152,7 +152,7 @@ def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One model read from the source: decision values, their float64 rounding, and ties."""
+    """One model read from the source, with its decision values, their float64 rounding, and ties."""
 
     model: SingleModel
     values: FloatArray
@@ -185,10 +185,9 @@ class _Part:
         return np.argsort(self.model.labels, kind="stable")
 
     def probabilities(self) -> list[FloatArray]:
-        """Return possible probabilities, by sorted class: an interval's endpoints or, if none is known, those after
-        small changes.
+        """Return probabilities by sorted class: an interval's endpoints or, if none is known, results of small changes.
 
-        No interval is known for the coupling of several classes, which stops after some number of sweeps.
+        No interval is known for multiclass coupling, because the number of sweeps after which it stops may change.
         """
         lo, hi = self.outputs.probability_interval(self.values, _SLACKS * self.slack)
         found = [lo, hi]
@@ -212,7 +211,7 @@ class _Rounding:
 
     @cached_property
     def _parts(self) -> list[_Part]:
-        """One part per member of an ensemble; empty if the computation fails, and then no difference is excused."""
+        """One part per member of an ensemble; an empty list, which excuses no difference, if the computation fails."""
         try:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
@@ -231,7 +230,7 @@ class _Rounding:
             return np.array(True)
         certain, certified = np.asarray(self._certain(parts)), self.certified
         if self._fast.artifact.mode == "approximate":
-            return certain & certified  # no other label is guaranteed
+            return certain & certified  # uncertified labels are not guaranteed
         artifact = self._fast.artifact
         is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
         if is_open and not artifact.members:
@@ -259,7 +258,7 @@ class _Rounding:
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """Return by how much the source's numbers differ from ours, beyond rounding."""
+        """Return the amount by which the source's probabilities differ from ours, beyond rounding."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
         off = np.abs(ours - theirs)
@@ -276,7 +275,7 @@ class _Rounding:
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """Return by how much the source's numbers differ from ours, beyond rounding and the compiled model's bounds."""
+        """Return the amount by which the source's values differ from ours, beyond rounding and our bounds."""
         off = np.abs(ours - theirs)
         if not self._parts:
             return off

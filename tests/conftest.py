@@ -30,7 +30,7 @@ EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # every output about decision valu
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put native tests first: while they compile, another worker runs the rest."""
+    """Put native tests first so that, while they compile, another worker runs the others."""
     items.sort(key=lambda item: item.path.name != "test_native.py")
 
 
@@ -46,7 +46,7 @@ def pytest_runtest_call() -> Iterator[None]:
         pytest.skip(f"scikit-learn {sklearn.__version__} has no temperature scaling: 1.8 and later have")
 
 
-pytest_runtest_setup = pytest_runtest_call  # also for fixtures
+pytest_runtest_setup = pytest_runtest_call  # handles errors raised by fixtures, too
 
 
 @pytest.fixture(params=_native.runnable_targets())

@@ -1,5 +1,5 @@
-/* Startup of a program for an emulated Cortex-M board: vectors, the FPU if there is one, and newlib's own startup; also
- * an instruction count for qemu with -icount shift=0: a virtual nanosecond each, SysTick at 25 MHz. */
+/* Startup code for a program on an emulated Cortex-M board: vectors, the FPU if there is one, and newlib's own startup.
+ * It counts instructions for qemu with -icount shift=0: one virtual nanosecond each, SysTick at 25 MHz. */
 #include <stdint.h>
 
 extern uint32_t end_of_stack[];

@@ -1,4 +1,4 @@
-"""Coefficients and support vectors that break careless bounds."""
+"""Coefficients and support vectors for which carelessly derived bounds fail."""
 
 from __future__ import annotations
 

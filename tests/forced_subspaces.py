@@ -1,4 +1,4 @@
-"""Artifacts with stages that use given numbers of coordinates, even if not worthwhile."""
+"""Artifacts whose stages use given numbers of coordinates, even if such stages are not worthwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from approxsvm.planning.problem import Problem
 
 def in_subspaces(
     model: KernelModel,
-    numbers: tuple[int, ...],  # coordinates, ascending
+    numbers: tuple[int, ...],  # coordinates per stage, ascending
     degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
     X: Any = None,  # (n_rows, n_features): sample rows, for predicting the likely class
@@ -31,7 +31,7 @@ def in_subspaces(
 ) -> Artifact:
     """Build an exact artifact with stages that use these numbers of coordinates, even if they are not worthwhile.
 
-    Raises UnsupportedModelError if the sums overflow float32, or the format cannot represent the model.
+    Raises UnsupportedModelError if the sums overflow float32 or if the format cannot represent the model.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center

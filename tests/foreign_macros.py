@@ -42,7 +42,7 @@ def macros() -> list[str]:
 
 
 def check_behind_macros(command: list[str], header: str, behind: str = "") -> None:
-    """Compile the header after the macros; each is a syntax error if used, and must still be defined at the end.
+    """Compile the header after the macros, each of which is a syntax error if used and must remain defined to the end.
 
     The standard headers come first, because they have their own protection.
     """

@@ -1,4 +1,4 @@
-"""Check that an evaluator's values are within their bounds of the exact ones, for any row layout."""
+"""Check, for any row layout, that an evaluator's values differ from the exact ones by at most their bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from approxsvm.runtime.evaluator import BOUNDS, LABELS, VALUES, Evaluator
 
 
 def assert_values_are_held(model: Any, rows: Any, evaluator: Evaluator) -> None:
-    """Check rows in every layout, and some single rows, in both precisions; bounds on exact values must be useful."""
+    """Check rows in every layout and some single rows, in both precisions; bounds on exact values must be small."""
     exact, slack = oracle.decision_values(model, rows)
     moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
     want, labels = LABELS | VALUES | BOUNDS, evaluator.evaluate(rows, LABELS)

@@ -1,8 +1,9 @@
 """Emulated microcontrollers: building programs with gcc and running them in qemu.
 
 With semihosting, programs access the files in the folder where qemu was started. No qemu board has both a Cortex-M0+
-and enough memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which supports all its instructions.
-RISC-V, with or without an FPU, uses qemu's virt board; picolibc provides startup code and C library.
+and enough memory for the rows, so code for the Cortex-M0+ runs on the Cortex-M3 of mps2-an385, which supports all of
+its instructions. RISC-V, with or without an FPU, uses qemu's virt board; picolibc provides the startup code and the C
+library.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Board:
         return self.compile(*arguments, *self.hosted)
 
     def run(self, program: str) -> list[str]:
-        """Return a command that runs a program; each instruction takes a virtual nanosecond."""
+        """Return a command that runs a program, in which each instruction takes one virtual nanosecond."""
         return [*self.emulator, "-icount", "shift=0", *QUIET, "-kernel", program]
 
 

@@ -1,4 +1,4 @@
-"""Running CMake and Ninja, from the test extra or the system."""
+"""Use of CMake and Ninja, as installed by the "test" extra or by the system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*command: str | Path) -> str:
 
 
 def kernels_of_the_wheel() -> list[str]:
-    """Return the option that reuses the installed package's kernels, if the sources have not changed since.
+    """Return the option that reuses the installed package's kernels if their sources are unchanged.
 
     Users run these kernels, and recompiling them takes minutes.
     """
@@ -42,7 +42,7 @@ def kernels_of_the_wheel() -> list[str]:
 
 
 def filled_once(base: Path, name: str, fill: Callable[[Path], None]) -> Path:
-    """Return a folder that the first process fills, for slow builds, while the others wait."""
+    """Return a folder for a slow build, which the first process fills while the others wait."""
     folder, unfinished = base / name, base / f"{name}.unfinished"
     while not folder.exists():
         try:

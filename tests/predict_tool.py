@@ -50,7 +50,7 @@ def predict(*arguments: object, **environment: str) -> str:
 
 
 def failure(*arguments: object, **environment: str) -> str:
-    """Run the command, which must fail with one line on stderr; return it without the program's name."""
+    """Run the command, which must fail with one line on stderr; return the line without the program's name."""
     done = run(*arguments, **environment)
     assert done.returncode == 1
     assert done.stderr.startswith(ERROR)
@@ -100,7 +100,7 @@ def accuracy_line(predicted: npt.NDArray[Any], targets: npt.NDArray[Any]) -> str
 
 
 def regression_lines(predicted: Iterable[float], targets: Iterable[float]) -> str:
-    """Apply svm-predict's formulas, summed in row order."""
+    """Return the summary lines by svm-predict's formulas, with sums in row order."""
     n, error, p, t, pp, tt, pt = 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for x, y in zip(predicted, targets, strict=True):
         n, error, p, t = n + 1, error + (x - y) * (x - y), p + x, t + y
@@ -113,7 +113,7 @@ def regression_lines(predicted: Iterable[float], targets: Iterable[float]) -> st
 
 
 class Files:
-    """A model, a data file and an output path, in a folder that contains nothing else."""
+    """A model, a data file and an output path in a folder that contains nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -143,7 +143,7 @@ class Files:
 
 
 class Libsvm:
-    """LIBSVM's own commands, run on the same files."""
+    """LIBSVM's own commands, run on the same files as ours."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -162,7 +162,7 @@ class Libsvm:
         return model
 
     def check(self, model: Path, *options: object, compiled: Path | None = None, **environment: str) -> bytes:
-        """Assert that output and file equal svm-predict's with any number of threads; return the file's contents.
+        """Assert that, with any number of threads, output and file equal svm-predict's; return the file's contents.
 
         The command gets `compiled`, if given, instead of the model.
         """
@@ -176,7 +176,7 @@ class Libsvm:
         return theirs.read_bytes()
 
     def check_refusal(self, model: Path, *options: object) -> str:
-        """Assert that both commands fail; return both messages."""
+        """Assert that both commands fail, and return their messages."""
         done = self.run(1, *options, self.files.data, model, self.files.folder / "theirs")
         assert done.returncode == 1
         self.files.output.unlink(missing_ok=True)

@@ -125,7 +125,7 @@ LIB = declared()
 
 
 class RuntimeLibraryError(Exception):
-    """A nonzero status code, with the error's contents."""
+    """Raised for a nonzero status code; contains the fields of the C error."""
 
     def __init__(self, code: int, error: Error) -> None:
         super().__init__(error.message.decode())
@@ -204,7 +204,7 @@ class Runtime:
         return arrays
 
     def row_of_record(self, fields: list[tuple[str | None, Any]]) -> npt.NDArray[np.float64]:
-        """Return the row of shape (1, n_features) for names and values, which are numbers, strings or None."""
+        """Return the row of shape (1, n_features) for names and values, where values are numbers, strings or None."""
         array = (Field * len(fields))(*(_field(name, value) for name, value in fields))
         row, error = np.empty((1, self.count("features"))), Error()
         code = LIB.approxsvm_row_of_record(

@@ -1,4 +1,4 @@
-"""The paper's expansion of degree 2 in plain float64, deliberately naive, as a reference for expansions."""
+"""The paper's expansion of degree 2 in plain, deliberately naive float64 code, as a reference for expansions."""
 
 from dataclasses import dataclass
 from typing import Literal

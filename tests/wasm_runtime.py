@@ -45,7 +45,7 @@ def build(folder: Path) -> None:
 
 
 class RefusedError(Exception):
-    """An error thrown by JavaScript: an ApproxsvmError with a code, or another exception without one."""
+    """An error thrown by JavaScript: an ApproxsvmError, which has a code, or another exception, which has none."""
 
     def __init__(self, name: str, message: str, code: int | None = None, row: int | None = None) -> None:
         super().__init__(message)

@@ -14,9 +14,9 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """Results for one fold or for all folds. Accuracy is None for regressions; mse and r2 are None for classifiers."""
+    """Results for one fold or for all folds. Accuracy is None for regressors; mse and r2 are None for classifiers."""
 
-    n_train: int  # number of training rows; the mean for all folds
+    n_train: int  # number of training rows; for the total, their mean over folds
     n_test: int
     exact_accuracy: float | None
     compiled_accuracy: float | None
@@ -25,15 +25,15 @@ class Fold:
     exact_r2: float | None
     compiled_r2: float | None
     differences: int | None  # number of labels that differ between the exact and the compiled model
-    largest_difference: float | None  # largest difference between regression values of the two models
-    certified: float  # fraction of rows whose results are proven by the first stage's bound
+    largest_difference: float | None  # largest difference between the two models' regression values
+    certified: float  # fraction of rows whose results the first stage's bound certifies
     speed_ratio: float  # the source's prediction time, divided by the compiled model's
     compile_seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class FoldAnswers:
-    """Predictions by a compiling estimator's trained and compiled models for a fold's test rows."""
+    """Predictions for a fold's test rows by a compiling estimator's two models, trained and compiled."""
 
     truth: npt.NDArray[Any]
     exact: npt.NDArray[Any]
@@ -98,7 +98,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> tuple[npt.NDArray[Any], 
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """Build a table with one line per fold and a line for all rows."""
+    """Build a table with one line per fold, and a last line for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

@@ -7,21 +7,21 @@ Let z be the mapped row, and t_i the argument of term i. The gradient of f(z) = 
     sigmoid      sum_i a_i (1 - tanh(t_i)^2) gamma x_i
     cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
-If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the map's
-derivative. It is 0 beyond a clipping limit. At a limit, or within rounding errors of one, the function has two
-one-sided derivatives, and the bound covers both.
+If the input map scales or projects, the chain rule gives the gradient with respect to the raw row: J' times this
+gradient, where J is the map's derivative, which is 0 beyond a clipping limit. At a limit, or within rounding error of a
+limit, the function has two one-sided derivatives, and the bound covers both.
 
 Everything is computed in float64, with u = 2^-53, m features and n terms. Each error is at most 1.01 times the
 following bound, plus underflow:
 
 * Gaussian: a difference has a relative error of at most u, the argument h_i of exp an error of at most (m + 6) u h_i,
   and exp with the products a relative error of at most 24 u. The summation adds at most (n + 2) u times the sum of
-  absolute values. The bound is 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
+  absolute values. The bound is thus 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
 * Inner products: the error of t_i is at most (m + 4) u B_i, where B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So the
-  error of t_i^(p - 1) is at most (p - 1) (m + 5) u B_i^(p - 1), and the sum's is at most p sum_i |a_i gamma x_ij|
-  B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid and cos are at most 1
-  and change by at most the change in the argument, so the error is at most sum_i |a_i gamma x_ij| ((m + 4) B_i + n +
-  40) u.
+  error of t_i^(p - 1) is at most (p - 1) (m + 5) u B_i^(p - 1), and the error of the sum is at most p sum_i |a_i gamma
+  x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid and cos are at
+  most 1 and change by at most the change in the argument, so the error is at most sum_i |a_i gamma x_ij| ((m + 4) B_i +
+  n + 40) u.
 * If the input map's error moves a row by e, the gradient changes, in the Euclidean norm, by at most e times the largest
   curvature on the path: 2 gamma A1 for Gaussians, sum_i |a_i| ||gamma x_i||^2 for sigmoid and cos, and
   p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2) for polynomials.
@@ -55,7 +55,7 @@ from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
-# Argument beyond which exp underflows to 0, so that rounding of the argument does not matter.
+# Argument beyond which exp underflows to 0, so that rounding errors of the argument do not matter.
 _FARTHEST: Final = 1e4
 
 _Derivative = Callable[[FloatArray], FloatArray]
@@ -67,11 +67,11 @@ _Back = Callable[[FloatArray, FloatArray], Slopes]
 
 
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
-    """Compute gradients of the decision functions, and error bounds, both of shape (n_rows, n_functions, n_columns).
+    """Compute the decision functions' gradients and error bounds, both of shape (n_rows, n_functions, n_columns).
 
-    If the source's decision values are one-vs-rest scores computed from pairs, the results are the pairs' gradients.
-    Raises UnsupportedModelError if the model averages probabilities, if an "approximate" artifact does not contain the
-    terms, or if a step neither scales nor projects.
+    If the source's decision values are one-vs-rest scores computed from pairs, the results are the gradients of the
+    pairs' decision functions. Raises UnsupportedModelError if the model averages probabilities, if an "approximate"
+    artifact does not contain the terms, or if a step neither scales nor projects.
     """
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
@@ -154,13 +154,13 @@ class _Function:
                 continue
             assert isinstance(op, Affine)  # checked in `__init__`
             y, spread = after if unlimited is None else unlimited(*before)
-            # An overflowing value is certainly beyond its limit if the error after clipping is 0.
+            # If a value overflows and its error after clipping is 0, it is certainly beyond its limit.
             overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)
             back.append((op, _back_through_scaler(op, y[0], spread[0], overflows_limit)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        """Sum the slopes of features for each raw column, on which several features, or none, may depend."""
+        """Sum, for each raw column, the slopes of the features that depend on it; there may be several, or none."""
         if self.map is None:
             return slopes, bounds
         sums, errors, absolute = np.zeros((3, len(slopes), self.n_columns))
@@ -170,7 +170,7 @@ class _Function:
 
 
 def _step_of(op: Op) -> tuple[Op, Mapper, Mapper | None]:
-    """Return an op, its map and, if the op clips, also the map before clipping."""
+    """Return an op, its map and, if the op clips, also its map without clipping (otherwise None)."""
     if isinstance(op, Affine) and (op.low is not None or op.high is not None):
         return op, op.mapper(), replace(op, low=None, high=None).mapper()
     return op, op.mapper(), None
@@ -186,7 +186,7 @@ def _back_through_projection(op: Projection) -> _Back:
 
 
 def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
-    """Build the backward function of a scaler; `y` is the row before clipping, and `errors` bounds its errors."""
+    """Build a scaler's backward function; `y` is the row before clipping, and `errors` bounds the errors of `y`."""
     ones = np.ones(op.n_features)
     factors = ones if op.multiply is None else op.multiply
     factors = factors if op.divide is None else factors / op.divide

@@ -1,4 +1,4 @@
-"""Certified radii: distances by which a row may move without a change in its label.
+"""Certified radii: distances by which rows may move without changing their labels.
 
 With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where f(z) -
 b is the inner product of f - b and K(z, .). So the values at two points z and z' at a distance d differ by at most
@@ -10,20 +10,20 @@ term by term, the values also differ by at most
 
     A1 min(sqrt(2 gamma / e) d, 1),    A1 = sum_i |a_i|.
 
-Let change(d) be the smaller bound. If the value computed at z has the error bound e, the source's value at z' is within
-e + v + change(d) of it. Here v (`value_error`) bounds the difference between the model and its source at any row,
-because e only covers the difference at z. These intervals, one per decision function, form a box. The label is constant
-if all values in the box give the same label. The core checks this condition for every label rule (`certified_class`),
-so pairs that cannot change the majority do not matter. A bisection approximates the largest d. Every d that passes the
-test is a valid radius, even if it is not the largest.
+Let change(d) be the smaller of the two bounds. If the value computed at z has the error bound e, the source's value at
+z' differs from it by at most e + v + change(d). Here v (`value_error`) bounds the difference between the model and its
+source at any row, because e only covers the difference at z. The resulting intervals, one per decision function, form a
+box. The label cannot change if all points of the box yield the same label. The core checks this condition for every
+label rule (`certified_class`), so that class pairs that cannot affect the majority do not matter. A bisection
+approximates the largest d. Every d that passes the test is a valid radius, even if it is not the largest.
 
 The input map may scale, select, clip or project columns. Clipping never increases distances, and the other steps are
-linear. So if a raw row moves by r, the mapped row moves by at most L r, where L is the product of the spectral norms
-between clipping steps. The radius for raw rows is d / L.
+linear. So if a raw row moves by r, the mapped row moves by at most L r, where L is the product of the spectral norms of
+the linear maps between clipping steps. The radius for raw rows is d / L.
 
 Rounding: each result needs only a few operations with relative errors of a few 2^-53 and is multiplied by 1 + 2^-30. If
-W is computed here, W^2 is first increased by the float64 error of n^2 kernel values of sums over m features, (2 m + 2 n
-+ 20) 2^-53 A1^2. Spectral norms are increased by 2^-30 times the Frobenius norm.
+W is computed here, W^2 is first increased by (2 m + 2 n + 20) 2^-53 A1^2, which bounds the float64 error of a sum of
+n^2 kernel values computed from m features. Spectral norms are increased by 2^-30 times the Frobenius norm.
 """
 
 import math
@@ -40,13 +40,13 @@ from approxsvm.ir.ops import Affine, Projection
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values, native_outputs
 
 _UP: Final = 1.0 + 2.0**-30
-_STEPS: Final = 64  # bisection steps, for a precision of 2^-64 times the distance beyond which Gaussians vanish
+_STEPS: Final = 64  # bisection steps; the precision is 2^-64 times the distance beyond which Gaussians vanish
 _MOST_VECTORS: Final = 1 << 13  # maximum number of support vectors for which W is computed
 _BLOCK: Final = 1 << 9
 
 
 def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
-    """Return the certified radius of each raw row, shape (n_rows,); 0 for rows without a proof.
+    """Return the certified radius of each raw row, shape (n_rows,); 0 for rows without a certificate.
 
     Raises UnsupportedModelError under the conditions documented in `CompiledModel.certified_radius`.
     """
@@ -57,7 +57,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
         )
         raise UnsupportedModelError(f"certified radii need a classifier with the Gaussian kernel, not {kind}")
     stretch = 1.0 if artifact.input_map is None else _stretch(artifact.input_map)
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" mode has only expansions
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" has no exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     n_rows = len(values)
     values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1 if n_rows else 1)) for one in (values, bounds))
@@ -78,8 +78,8 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
     low = np.zeros(n_rows)
     certain = is_certain(low)
-    # At this distance, Gaussians are negligible relative to 1, so a label that is certain up to it is certain at any
-    # distance.
+    # At this distance, Gaussians are negligible relative to 1. A label certified up to this distance is certified at
+    # any distance.
     end = 1.0 if gamma == 0.0 else math.sqrt(64.0 / gamma)
     everywhere = is_certain(np.full(n_rows, np.inf if gamma > 0.0 else end))
     high = np.full(n_rows, end)
@@ -123,7 +123,7 @@ def _stretch(map_: InputMap) -> float:
     """
     product, columns = 1.0, map_.columns
     linear: FloatArray = np.ones(len(columns))
-    absolute, roundings = linear, 0  # sums of the absolute values of products, which bound cancellation
+    absolute, roundings = linear, 0  # sums of the absolute values of products, which bound the effect of cancellation
     for op in map_.ops:
         n = len(linear.T)
         if isinstance(op, Affine):
@@ -176,7 +176,7 @@ def _factors(op: Affine) -> FloatArray:
 
 
 def _norm(linear: FloatArray, columns: Any, absolute: FloatArray, roundings: int) -> float:
-    """Bound the spectral norm of a linear map (one factor per column, or a matrix) whose raw columns may repeat."""
+    """Bound the spectral norm of a linear map (one factor per column, or a matrix) whose inputs may repeat columns."""
     if linear.ndim == 1:
         largest = float(np.abs(linear).max(initial=0.0))
         if largest == 0.0:

@@ -35,7 +35,7 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values directly from the formula in float64, shape (n_rows, n_decisions), without cancellation.
+    """Compute decision values of shape (n_rows, n_decisions) by the formula, in float64 and without cancellation.
 
     `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains the mapped rows, shape (n_rows,
     n_features); by default they are computed with the model's input map.
@@ -56,8 +56,8 @@ class SourceAnswers:
 
     values: FloatArray  # (n_rows, n_decisions): values by definition, at rows mapped by the source
     slack: FloatArray  # (n_rows, n_decisions): bounds on their float64 errors
-    labels: npt.NDArray[Any] | None  # labels from the source's `predict`, else from the values; None for a regression
-    certain: npt.NDArray[np.bool_]  # True if float64 determines the label or, for a regression, is accurate
+    labels: npt.NDArray[Any] | None  # labels from the source's `predict`, else from the values; None for a regressor
+    certain: npt.NDArray[np.bool_]  # True if float64 determines the label or, for a regressor, is accurate
     misread: npt.NDArray[np.bool_]  # True if the source's prediction contradicts the parameters read from it
     seconds: float  # evaluation time of the definition
 
@@ -65,7 +65,7 @@ class SourceAnswers:
 def source_answers(
     against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
 ) -> SourceAnswers:
-    """Compute the source's results with its own transformers and predictions, and with the exact function.
+    """Compute the source's results, both with its own transformers and predictions and with the exact function.
 
     `model` is the model read from `against`. `rows` contains raw rows, and `given` the same rows as returned by
     `as_source_rows`. If `against` is a model that was read from an estimator, `steps` lists the steps whose rounding
@@ -117,7 +117,7 @@ def _answers_part(
 def _labels_in_float64(
     definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
-    """Return the labels given by the values (None for a regression), and a mask of labels that noise cannot change."""
+    """Return the labels implied by the values (None for a regressor), and a mask of labels that noise cannot change."""
     if model.task == "regression":
         return None, _is_close(definition, noise)
     near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
@@ -128,14 +128,14 @@ def _labels_in_float64(
 
 
 def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows for which the noise is small relative to the range of a regression's values."""
+    """Return a mask of the rows for which the noise is small relative to the range of a regressor's values."""
     if not noise.any():
         return np.ones(len(noise), bool)
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, else None."""
+    """Return a warning with advice if rounding in the source leaves more than a few rows undecided, else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
@@ -146,7 +146,7 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """Return the warning from `doubt` for some sample rows, without predictions by the source.
+    """Return the warning from `doubt` for a sample of `rows`, without calling the source's predict.
 
     `model` is the model read from `source`; `rows` contains raw rows.
     """
@@ -168,12 +168,12 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 def _count_undecided(
     model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
-    """Count rows whose results may change due to rounding in the source; evaluate classifiers only if it is large."""
+    """Count rows whose results rounding in the source may change; classifiers are evaluated only if it is large."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
     noises = [source_rounding(definition, one, used, rows, mapped) for definition, one, used, mapped in of_each]
-    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN is due to overflow
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN results from overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
@@ -191,7 +191,7 @@ def _count_undecided(
 def classes_of(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return each row's class by an ensemble's rule, and whether errors up to `slacks` cannot change it.
+    """Return each row's class by an ensemble's rule, and a mask of classes that errors up to `slacks` cannot change.
 
     With several targets, both results are matrices with one column per target.
     """
@@ -223,7 +223,7 @@ def classes_of(
 def _labels_of(
     member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return indices of a member's labels, or the signs of several targets, and whether each result is certain."""
+    """Return a member's label indices, or the signs of several targets, and a mask of the certain results."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -233,7 +233,7 @@ def _labels_of(
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return an ensemble's values, which are the members' columns or weighted sums of them, and their errors."""
+    """Return an ensemble's values (the members' columns, or weighted sums of them) and bounds on their errors."""
     slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_columns(*of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
@@ -246,7 +246,7 @@ def combined(
 
 
 def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a member's columns (values, or its labels' probabilities or scores) and their errors."""
+    """Return a member's columns (values, or its labels' probabilities or scores) and bounds on their errors."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -261,7 +261,7 @@ def _dense(rows: Any, dtype: Any = np.float64) -> Any:
 
 
 def as_source_rows(X: Any) -> Any:
-    """Return rows with the user's dtypes, in a container that `rows_at` accepts; None for other objects."""
+    """Return rows with the user's dtypes in a container that `rows_at` accepts; None if X is another object."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -285,7 +285,8 @@ def source_predictions(
 ) -> npt.NDArray[Any] | None:
     """Return the source's predictions for the rows as `given`, if known; None if the source is not an estimator.
 
-    If `given` is None or rejected, the source receives a dense copy with the rows' dtype, and strings instead of codes.
+    If `given` is None or rejected, the source receives a dense copy with the rows' dtype, with strings instead of
+    codes.
     """
     if not hasattr(against, method):
         return None
@@ -295,19 +296,19 @@ def source_predictions(
 def _answer(
     ask: Callable[[Any], Any], estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None, given: Any
 ) -> Any:
-    """Call an estimator's method with rows."""
+    """Call an estimator's method `ask` with the rows."""
     if given is not None:
         try:
             return ask(
                 copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
             )
         except (TypeError, ValueError):
-            pass  # the method rejects this container, or NaN that the model ignores
+            pass  # the method rejects this container, or NaN in cells that the model ignores
     return ask(_named(estimator, _dense(rows, None), texts))
 
 
 def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Map rows as the source does, with its transformers if it has any."""
+    """Map rows as the source does, using its transformers if it has any."""
     steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None
@@ -352,7 +353,7 @@ def source_steps(source: Any, member: int = 0) -> list[Any] | None:
 
 
 def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
-    """List the steps that compute a member's values, inside the inner estimator that has the member's vectors, if any.
+    """List the steps that compute a member's values: the inner estimator's, if one has the member's vectors.
 
     `position` is the member's index in the ensemble.
     """
@@ -374,7 +375,7 @@ def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
 
 
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
-    """Return whether an estimator that computes kernels, and may be unfitted, has the model's support vectors."""
+    """Return whether the estimator that computes kernels (it may be unfitted) has the model's support vectors."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
         components = getattr(steps[-2], "components_", None)
         if components is None or np.shape(components)[1] != model.n_features:
@@ -388,7 +389,7 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
-    """Return rows with strings instead of codes, and with the column names that the estimator was fitted with."""
+    """Return rows with strings instead of codes, and with the column names on which the estimator was fitted."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # a pipeline takes the names from its first step, which may be "passthrough"

@@ -1,4 +1,4 @@
-"""Bounds on the float64 rounding errors of a source's decision values, whose computation may involve cancellation."""
+"""Bounds on the float64 rounding errors of a source's decision values, which may suffer from cancellation."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,17 +14,17 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# A label is guaranteed only if the exact value, divided by sum |a_i|, is further from 0 than this, because float64
-# rounding may change the signs of smaller values.
+# A label is guaranteed only if |exact value| / sum |a_i| exceeds this, because float64 rounding may change the signs of
+# smaller values.
 NEAR_TIE: Final = 1e-10
-# Maximum argument for which exp is computed.
+# Largest argument for which exp is computed.
 _MOST_EXPONENT: Final = 700.0
 
 
 def source_rounding(
     definition: Definition, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
 ) -> FloatArray:
-    """Bound the source's rounding error, including transformers, shape (n_rows, 1) or (n_rows, n_decisions).
+    """Bound rounding in the source and its transformers; the result has shape (n_rows, 1) or (n_rows, n_decisions).
 
     `definition` is the definition of `model`, which was read from the source. `steps` lists the source's transformers
     and final estimator, or is None if the source is not an estimator. `rows` contains raw rows, and `mapped` the mapped
@@ -32,7 +32,7 @@ def source_rounding(
     """
     if isinstance(definition, GaussianDefinition):
         lost = _in_gaussians(definition, steps, mapped)
-    else:  # the source sums the terms of the definition in a different order
+    else:  # the source sums the terms in a different order than the definition
         lost = definition.rounding(mapped, np.zeros((len(mapped), 1)))
     if model.input_map is None:
         return lost
@@ -43,8 +43,8 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     """Bound the rounding errors of sources that compute a Gaussian kernel with cancellation.
 
     scikit-learn's ``rbf_kernel`` computes ||x||^2 - 2 x.z + ||z||^2, and a Nystroem map uses such sums twice; a
-    Gaussian process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
-    differences in ``predict``, without cancellation.
+    Gaussian process divides rows and training rows by its length scales. In ``predict``, LIBSVM, whether standalone or
+    in scikit-learn, sums squared differences, so no cancellation occurs.
     """
     model, kind = definition.model, "" if steps is None else name_of(steps[-1])
     nystroem = steps[-2] if steps is not None and len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
@@ -61,24 +61,24 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         landmarks = landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks
         where = _landmarks(model, np.asarray(landmarks, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        # If there are several targets, the one whose coefficients the model has is used.
+        # If there are several targets, use the one to which the model's coefficients belong.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
-        else:  # a linear model around another one: solve for the coefficients
+        else:  # a linear model that wraps another one; solve for its coefficients
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
         sums = np.abs(functions @ normalization.T).sum(axis=1)
         target = int(np.abs(sums - definition.scale).argmin())
         coef, summed = functions[target], float(sums[target])
-        # The coefficients may have the units of another target, so they are rescaled to the model's units.
+        # The coefficients may be in another target's units; rescale them to the model's units.
         unit = definition.scale / summed if summed > 0.0 else 1.0
         first = np.unique(where, return_index=True)[1]
         absolute_coef = np.zeros(model.n_sv)
         absolute_coef[first] = unit * (np.abs(normalization) @ np.abs(coef))[where[first]]
     total, exponent = float(absolute_coef.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
-    if (lost > NEAR_TIE * definition.scale).any():  # relative error: small kernel values change less
+    if (lost > NEAR_TIE * definition.scale).any():  # use relative errors, because small kernel values change less
         is_finite = exponent < _MOST_EXPONENT
         growth = np.expm1(np.where(is_finite, exponent, 0.0)) * definition.sums(mapped, absolute_coef[:, np.newaxis])
         lost = np.where(is_finite, np.minimum(growth, total), total)

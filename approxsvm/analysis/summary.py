@@ -11,7 +11,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """Return the number of support vectors with a noun, or the name of the terms that replace them."""
+    """Return the number of support vectors as a phrase, or the name of the terms that replace them."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -32,29 +32,30 @@ class Summary:
     n_features: int  # number of columns in a row, before a pipeline's steps
     n_mapped_features: int  # number of columns after these steps, as input to the kernels or the linear model
     n_support_vectors: int
-    gamma: float  # kernel parameter of the source model
+    gamma: float  # the source model's kernel parameter
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x - center||^2); x: support vectors
     n_bytes: int  # size of the artifact
     # Maximum numbers of multiply-adds for the label of a single row: with all stages up to the float64 engine, and with
-    # the definition, which is evaluated for ties. An exp counts as twelve multiply-adds, and float64 operations count
-    # twice. None if unknown.
+    # the definition in addition, which is evaluated for ties. An exp counts as twelve multiply-adds, and float64
+    # operations count twice. None if unknown.
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # reason why the compiler chose this plan
     # Fraction of the rows predicted so far that were certified by expansions or by sums over a few coordinates. Rows
-    # whose exact values were requested do not count. None before the first row, and if the model has no such stages.
+    # whose exact values were requested do not count. None before the first row or if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
-    # Time per row, in seconds, of the plans timed by compile(measure=True); empty otherwise, and after loading.
+    # Time per row, in seconds, of each plan timed by compile(measure=True). Empty without measurement and after
+    # loading.
     race: dict[str, float]
 
     @property
     def made_of(self) -> str:
-        """Number of support vectors with a noun, or the name of the terms, as returned by the function `made_of`."""
+        """Number of support vectors as a phrase, or the name of the terms; see the function `made_of`."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to display, omitting items that do not apply to the model."""
+        """Return pairs of names and values to display, omitting items that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         texts["most_multiply_adds"] = ""
         if self.most_multiply_adds is not None:
@@ -96,7 +97,7 @@ class Summary:
 def summarize(
     artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int, race: dict[str, float] | None = None
 ) -> Summary:
-    """Summarize an artifact and its predictions so far; for `exact_count` rows, exact values were requested."""
+    """Summarize an artifact and its predictions so far, including `exact_count` rows with requested exact values."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))

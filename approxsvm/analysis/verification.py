@@ -28,16 +28,16 @@ from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Number of rows per call to `predict`, as in typical use; number of rows compared between two progress reports; maximum
-# number of errors stored for quantiles.
+# Number of rows per call to `predict`, as in typical use; number of rows compared between two progress reports; and
+# maximum number of errors stored for computing quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
-_LEAST_SECONDS = 1e-3  # minimum time for which a speed is shown
+_LEAST_SECONDS = 1e-3  # minimum total time for which a speed is shown
 
 
 class Compiled(Protocol):
-    """Interface of compiled estimators for reports, because `estimators.CompiledModel` is in a higher layer."""
+    """Interface of compiled estimators as seen by reports; `estimators.CompiledModel` is in a higher layer."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -54,7 +54,7 @@ class Compiled(Protocol):
     def _rows(self, X: Any) -> Any: ...
 
     def predict(self, X: Any) -> Any:
-        """Return labels, or the values of a regression."""
+        """Return labels, or a regressor's values."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Verification:
     n_rows : int
         Number of compared rows.
     label_differences : int
-        Number of labels that differ from the source's; None for a regression.
+        Number of labels that differ from the source's; None for a regressor.
     near_ties : int
         Number of rows so close to the decision boundary that float64 cannot determine the exact label. These rows do
-        not count as differences. For a regression, the number of rows whose value may change by more than a tenth of
-        the range of values due to the source's rounding.
+        not count as differences. For a regressor, the number of rows whose value the source's rounding may change by
+        more than a tenth of the range of values.
     bound_violations : int
-        Number of rows whose error exceeds the error bound. For a regression, the number includes rows for which the
-        source's prediction is not the value of the function that was read.
+        Number of rows whose error exceeds its bound. For a regressor, this includes rows whose prediction by the source
+        is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
         Guaranteed maximum error of values, and the number of rows that exceed it. If the source computes in float32,
         errors may exceed the tolerance, but not their bounds.
@@ -109,7 +109,7 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """True if all guarantees hold: the bounds and, except in "approximate" mode, labels and the tolerance."""
+        """True if all guarantees hold: the bounds and, except in "approximate" mode, the labels and the tolerance."""
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
@@ -119,7 +119,7 @@ class Verification:
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to display, including the warning `doubt` if there is one."""
+        """Return pairs of names and values to display, including the warning `doubt` if there is one."""
         known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
         texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = "too few rows to measure"
@@ -142,7 +142,7 @@ class Verification:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the verdict at the end; an infinite tolerance is None."""
+        """Return plain values for JSON, with the verdict at the end; without a tolerance, its value is None."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
@@ -177,7 +177,7 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has a different task or labels, or one of the two models is an ensemble.
+        There are no rows, `against` has a different task or different labels, or one of the two models is an ensemble.
     UnsupportedModelError
         `against` has a different number of columns than `compiled`.
     """
@@ -186,7 +186,7 @@ def verify(
     rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
     given = (
         rows if compiled.artifact.takes_texts else as_source_rows(drawn)
-    )  # if there are vectorizers, the source receives their rows
+    )  # with vectorizers, the source receives the rows that they produce
     for comparison in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
@@ -194,10 +194,10 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Predictions of a compiled model, in which the cheapest sufficient stage determines each row's result.
+    """Predictions of a compiled model; each row's result is determined by the cheapest sufficient stage.
 
-    Bounds are infinite for pairs of classes that were not evaluated. If expansions prove only labels, as for several
-    classes, the exact engine computes values and bounds.
+    Bounds are infinite for pairs of classes that were not evaluated. If expansions certify only labels, as they may for
+    multiclass models, the exact engine computes values and bounds.
     """
 
     values: FloatArray  # (n_rows,) or (n_rows, n_decisions), like `bounds`
@@ -230,20 +230,20 @@ def proves_labels_alone(artifact: Artifact) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Predictions for a few rows, as in `Settled`, with the source's results."""
+    """Predictions for a few rows, as in `Settled`, together with the source's results."""
 
     values: FloatArray  # (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]
     certified: npt.NDArray[np.bool_]
-    predicted: npt.NDArray[Any] | None  # labels; None for a regression
+    predicted: npt.NDArray[Any] | None  # labels; None for a regressor
     reference: SourceAnswers
     our_seconds: float
     promised: FloatArray | float  # guaranteed maximum error, for each value or for all values
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Mask of the evaluated values; with several classes, some pairs are not evaluated."""
+        """Mask of the evaluated values; multiclass models do not evaluate all pairs."""
         return np.isfinite(self.bounds)
 
     @property
@@ -253,7 +253,7 @@ class Comparison:
 
     @property
     def errors_beyond_rounding(self) -> FloatArray:
-        """Errors minus the exact values' rounding errors, at least 0."""
+        """Errors minus the bounds on the exact values' rounding errors, clamped at 0."""
         return np.asarray(np.maximum(self.errors - self.reference.slack, 0.0))
 
     @property
@@ -315,7 +315,7 @@ def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
 
 
 def _undecided_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows whose label may differ in float32 arithmetic, according to the exact bounds."""
+    """Return a mask of the rows whose labels, judged by the exact bounds, may differ in float32 arithmetic."""
     artifact = compiled.artifact
     if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
         return np.zeros(rows.shape[0], np.bool_)
@@ -351,7 +351,7 @@ def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
 
 
 class _Quantiles:
-    """Quantiles of values added in chunks; if there are too many, only every 2nd, 4th, ... value is kept."""
+    """Quantiles of values that are added in chunks; if there are too many, only every 2nd, 4th, ... value is kept."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []
@@ -401,7 +401,7 @@ class Tally:
         self.label_differences += int(few.differ.sum())
         self.near_ties += int((~reference.certain).sum())
         violations = np.asarray((known & (errors > bounds + reference.slack)).any(axis=1))
-        if reference.labels is None:  # a classifier that was misread counts as a label difference
+        if reference.labels is None:  # for a classifier, a misread row counts as a label difference
             violations = np.asarray(violations | reference.misread)
         self.bound_violations += int(violations.sum())
         self.tolerance_violations += int((errors > few.promised + reference.slack).any(axis=1).sum())

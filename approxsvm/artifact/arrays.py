@@ -1,4 +1,4 @@
-"""Sections that consist of numeric arrays, packed and viewed with the layouts in artifact/schema.inc."""
+"""Sections that consist of numeric arrays, packed and viewed according to the layouts in artifact/schema.inc."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from approxsvm.ir.schema import LAYOUTS, SECTION_IDS
 
 
 def pack(layout: str, **numbers: Any) -> bytes:
-    """Encode the numbers and arrays of a section or group, given by name; reserved fields are 0."""
+    """Encode the scalars and arrays of a section or group, passed by name; reserved fields default to 0."""
     parts: list[bytes] = []
     for name, code in LAYOUTS[layout]:
         if isinstance(code, int):
@@ -23,7 +23,7 @@ def pack(layout: str, **numbers: Any) -> bytes:
 
 
 def views(artifact: _native.Artifact, section: str, content: Any) -> dict[str, list[npt.NDArray[Any]]]:
-    """Return the arrays of a section by name, with one array per name or, for groups, one array per name and group."""
+    """Return lists of a section's arrays by name; a list has one array or, in sections of groups, one per group."""
     found: dict[str, list[npt.NDArray[Any]]] = {}
     for name, code, offset, count, _, _ in artifact.list_numbers(SECTION_IDS[section]):
         found.setdefault(name, []).append(np.frombuffer(content, "<" + code, count, offset))

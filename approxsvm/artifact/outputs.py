@@ -15,7 +15,7 @@ _KINDS: Final = names_of("probability")
 
 
 def is_plain(outputs: Outputs, n_classes: int) -> bool:
-    """Return whether the section may be omitted: labels by votes, no probabilities, unchanged values."""
+    """Return whether the section may be omitted: labels by votes, no probabilities, and unchanged values."""
     shaped = n_classes > 2 and outputs.decision_shape != "ovo"
     return outputs.probability is None and outputs.label_rule == "votes" and not shaped and not outputs.is_column
 

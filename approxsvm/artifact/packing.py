@@ -14,7 +14,7 @@ _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed",
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-# Dense storage is shorter if the fraction of nonzeros is larger than this, unless all values are equal.
+# Dense storage is shorter than sparse storage if the fraction of nonzeros exceeds this, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
 # Support vectors are stored relative to a reference row if two conditions hold. At most the first fraction of the
 # values may differ from the row, because the exact engine then reads only those values. For accuracy, the maximum
@@ -27,7 +27,7 @@ _FREQUENT: Final = 0.4
 
 
 def pack(model: KernelModel) -> bytes:
-    """Encode a model's support vectors: dense, compressed, or relative to a row, whichever is shortest.
+    """Encode a model's support vectors: dense, sparse, or relative to a reference row, whichever is shortest.
 
     Values are stored as codes into a dictionary, as float32 if exact, or as float64, whichever is shortest.
     """
@@ -42,7 +42,7 @@ def pack(model: KernelModel) -> bytes:
         sparse = _pack_csr(model.n_features, np.diff(canonical.indptr), canonical.indices, canonical.data)
         if model.n_sv * model.n_features > len(
             sparse
-        ):  # dense storage takes at least a byte per value, unless all values are equal
+        ):  # dense storage needs at least one byte per value, unless all values are equal
             return sparse
         dense, others = vectors.toarray(), [sparse]
     reference = None if model.kernel != "gaussian" else reference_row(dense)
@@ -52,13 +52,13 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """Return the most frequent value of each feature; None if many values differ from it, or it is zero or far away.
+    """Return the row of most frequent values, or None if it is zero or far away or if many values differ from it.
 
-    Standardized one-hot columns contain no zeros, but only two distinct values each.
+    It suits standardized one-hot columns, which contain no zeros but only two distinct values each.
     """
     if len(vectors) == 0:
         return None
-    # A value that more than half of the entries have is also their median.
+    # A value shared by more than half of the entries is also their median.
     some = vectors[:: max(len(vectors) // _LOOKED_AT, 1)]
     middle = len(some) // 2
     reference: FloatArray = np.partition(some, middle, axis=0)[middle]
@@ -71,7 +71,7 @@ def reference_row(vectors: FloatArray) -> FloatArray | None:
 
 
 def _differences(vectors: FloatArray, reference: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]:
-    """Return, for each vector, the number of values that differ from the reference; their columns; and the values."""
+    """Return each vector's number of values that differ from the reference, and all such values' columns and values."""
     rows, columns = np.nonzero(vectors != reference)
     return np.bincount(rows, minlength=len(vectors)), columns, vectors[rows, columns]
 
@@ -110,7 +110,7 @@ def _pack_csr(
     data: FloatArray,
     reference: FloatArray | None = None,
 ) -> bytes:
-    """Encode, as compressed rows, all values that differ from zero or from the reference row."""
+    """Encode, as compressed rows, all values that differ from the reference row or, without one, from zero."""
     kind, dictionary, values = _narrow(data)
     width = 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
@@ -120,7 +120,7 @@ def _pack_csr(
 
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
-    """Return the kind, the dictionary and the bytes of the values; no bytes if all values are equal."""
+    """Return the values' storage kind, dictionary and bytes; there are no bytes if all values are equal."""
     dictionary: FloatArray = np.unique(values[: 4 * MAX_DICTIONARY])
     codes: npt.NDArray[Any] = np.empty(0)
     if len(dictionary) <= MAX_DICTIONARY:

@@ -1,4 +1,4 @@
-"""Artifacts with inner-product kernels: coef0, and the quadratic forms of polynomial kernels."""
+"""Artifacts with inner-product kernels, which store coef0 and, for polynomial kernels, quadratic forms."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ def build_polynomial(
     tolerance: float | None = None,  # guaranteed maximum error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
-    """Lay out a model with a polynomial or sigmoid kernel, as `build` does for models with a Gaussian kernel.
+    """Lay out a model with a polynomial or sigmoid kernel, as `build` does for a Gaussian kernel.
 
     Raises UnsupportedModelError if the coefficients, the kernel values at the origin or the labels exceed the format's
     limits.
@@ -58,7 +58,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
-    """Compute check rows around the origin as `_exact_check_rows` does, with norms similar to the support vectors'."""
+    """Compute check rows around the origin as `_exact_check_rows` does; norms are similar to the vectors' norms."""
     definition = ProductDefinition(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)

@@ -1,4 +1,4 @@
-"""File contents as an immutable value."""
+"""Immutable file contents."""
 
 import os
 from typing import Any, TypeVar

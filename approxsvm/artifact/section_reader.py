@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 class SectionReader:
-    """Sequential reader of numbers; every array is padded to a multiple of eight bytes."""
+    """Sequential reader of scalars and arrays; every array is padded to a multiple of eight bytes."""
 
     def __init__(self, content: Any) -> None:
         self._content = content

@@ -21,7 +21,7 @@ def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | Non
 
 
 def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
-    """Encode one group per class, or the only group; an expansion may replace the first stage's sums."""
+    """Encode the groups (one per class, or only one); an expansion may replace the first stage's sums."""
     numbers = [stage.n_coordinates for stage in groups[0].stages]
     pieces = [pack("subspaces", n_stages=len(numbers), coordinates=numbers)]
     for group in groups:

@@ -1,4 +1,4 @@
-"""Typed views of an artifact's bytes. The native reader has validated everything except the label dtype."""
+"""Typed views of an artifact's bytes, of which the native reader has validated everything except the label dtype."""
 
 import os
 import re
@@ -34,17 +34,17 @@ from approxsvm.ir.plan import Plan
 _HEADER_FIELDS: Final = schema.fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
 _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
-# Dtype names of labels that are stored as numbers, and as strings.
+# Names of the dtypes whose labels are stored as numbers, and as strings.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
-_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native reader's error message for a wrong magic number
+_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native reader's message about a wrong magic number
 
 
 class RouterLists(NamedTuple):
     """Contents of the section "router" (models/FORMAT.md)."""
 
-    starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
-    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); center in each slot of the member panels
+    starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); index of each group's first panel in `members`
+    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); index of each slot's center
     # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx, and -Dx, for the point x in each
     # slot (D is the router's metric); group panels come before member panels
     points: npt.NDArray[np.float32]
@@ -73,7 +73,7 @@ class Artifact(SealedBytes):
             description = _native.described_file(bytes(data)) if is_foreign else ""
             if not description:
                 raise
-            fault = "" if ";" in description else f"; {str(error).removeprefix(_FOREIGN)}"  # advice says more
+            fault = "" if ";" in description else f"; {str(error).removeprefix(_FOREIGN)}"  # advice, if any, says more
             raise ArtifactError(f"{_FOREIGN}{description}{fault}") from None
         if type(data) is bytes:
             self.data = data
@@ -97,7 +97,7 @@ class Artifact(SealedBytes):
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
         header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
-        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because predictions depend on it
+        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only because predictions depend on it
         end = schema.HEADER.size + schema.SECTION.size * header["n_sections"]
         self._sections = {
             _SECTION_NAMES[number]: memory[offset : offset + size]
@@ -105,7 +105,7 @@ class Artifact(SealedBytes):
         }
         self.members = tuple(_members(self._sections["members"])) if header["mode"] == schema.ENSEMBLE else ()
         self.labels  # noqa: B018  # checked here, because the native reader does not check their dtype
-        if self.members:  # summarize the headers of all members
+        if self.members:  # combine the headers of all members
             header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
                 header[name] = max(member.header[name] for member in self.members)
@@ -143,7 +143,7 @@ class Artifact(SealedBytes):
             if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
         array = np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
-        array.flags.writeable = False  # all predicted labels are taken from this array
+        array.flags.writeable = False  # all predicted labels come from this array
         return array
 
     @cached_property
@@ -188,13 +188,13 @@ class Artifact(SealedBytes):
 
     @cached_property
     def row_dtypes(self) -> RowDtypes:
-        """Row dtypes that change the source's predictions."""
+        """Input dtypes for which the source's predictions change."""
         content = self._sections.get("dtypes")
         return SAME if content is None else RowDtypes.read(bytes(content))
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Raw columns, and which of them the model uses."""
+        """The raw columns, with a record of those that the model uses."""
         return RawColumns.of(self)
 
     @property
@@ -204,7 +204,7 @@ class Artifact(SealedBytes):
 
     @property
     def mode(self) -> schema.Mode:
-        """Compilation mode; if members differ, "approximate" if any member is, otherwise "certified"."""
+        """Compilation mode; if the members' modes differ, "approximate" if it occurs among them, else "certified"."""
         if not self.members:
             return schema.MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}
@@ -217,7 +217,7 @@ class Artifact(SealedBytes):
 
     @property
     def has_labels_alone(self) -> bool:
-        """True for an ensemble that votes or has several targets, and therefore has only labels."""
+        """True for an ensemble that votes or has several targets, and therefore predicts only labels."""
         return self.combination.columns != "numbers"
 
     @property
@@ -232,7 +232,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels per row; every label has a certificate."""
+        """Number of labels per row; each of them is certified separately."""
         if not self.of_targets:
             return 1
         return sum(map(self.combination.n_columns_of, self.members))
@@ -309,7 +309,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_values(self) -> int:
-        """Number of values from which predictions are computed; unlike `n_decisions`, not 0 for means and votes."""
+        """Number of values from which predictions are computed; unlike `n_decisions`, positive for means and votes."""
         weights = self.combination.weights
         return self.n_decisions if weights is None else len(weights)
 
@@ -320,7 +320,7 @@ class Artifact(SealedBytes):
 
     @property
     def center(self) -> npt.NDArray[np.float32]:
-        """Mean of the support vectors, or the origin, shape (n_features,)."""
+        """Center of shape (n_features,): the mean of the support vectors, or the origin."""
         return self.coefficients("center") if self.kernel == "gaussian" else np.zeros(self.n_features, np.float32)
 
     @property
@@ -340,7 +340,7 @@ class Artifact(SealedBytes):
 
     @property
     def model_of(self) -> str:
-        """C++ type that opens the artifact, with only the necessary parts compiled."""
+        """C++ type that opens the artifact and compiles only the parts that it needs."""
         parts = [f"approxsvm::{name}" for name in (*self.native.parts, "batches")]
         return f"approxsvm::ModelOf<{', '.join(parts)}>"
 
@@ -351,7 +351,7 @@ class Artifact(SealedBytes):
 
     @property
     def most_multiply_adds(self) -> tuple[int, int] | None:
-        """Maximum multiply-adds for a single row's labels, without and with the definition; None if unknown."""
+        """Maximum multiply-adds for a single row's label, without and with the definition; None if unknown."""
         work = self.native.row_work
         return None if work is None else (round(work[0]), round(work[1]))
 
@@ -397,12 +397,12 @@ class Artifact(SealedBytes):
 
     @property
     def plan(self) -> str:
-        """Reason for the compiler's choice, in a sentence; empty if there was no choice."""
+        """Sentence that states why the compiler chose the plan; empty if there was no choice."""
         return bytes(self._sections.get("plan", b"")).decode()
 
     @property
     def build_plan(self) -> Plan | None:
-        """Plan that was built, with the plans of an ensemble's members; None if the artifact contains none."""
+        """Plan that was built, including the plans of an ensemble's members; None if the artifact contains no plan."""
         if self.members:
             plans = [member.build_plan for member in self.members]
             known = tuple(plan for plan in plans if plan is not None)
@@ -422,7 +422,7 @@ class Artifact(SealedBytes):
 
     @property
     def is_density(self) -> bool:
-        """True for a kernel mean read from a kernel density; such a model predicts as a regression does."""
+        """True for a kernel mean read from a kernel density model, which predicts like a regressor."""
         if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
@@ -431,7 +431,7 @@ class Artifact(SealedBytes):
     @property
     def offset(self) -> float | None:
         """Offset between a one-class model's scores and decision values; None if there are no scores."""
-        if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is lost
+        if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is not stored
             return None
         return -float(self.decision_numbers()["intercept"][0])
 
@@ -449,7 +449,7 @@ class Artifact(SealedBytes):
         return tuple(found["coordinates"][0].tolist()) if found else ()
 
     def router(self) -> RouterLists:
-        """Return the lists for finding a nearby center; only for artifacts with several centers."""
+        """Return the lists used to find a nearby center; the artifact must have several centers."""
         found = self.arrays("router")
         floats = np.concatenate([*found["groups"], *found["panels"]])
         points = floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
@@ -460,7 +460,7 @@ class Artifact(SealedBytes):
         return bytes(self._sections.get(name, b""))
 
     def arrays(self, name: str) -> dict[str, list[npt.NDArray[Any]]]:
-        """Return a section's arrays by name, one per name or one per group; empty without the section."""
+        """Return a section's arrays by name, one per name or one per group; empty if the artifact lacks it."""
         content = self._sections.get(name)
         return {} if content is None else arrays.views(self.native, name, content)
 
@@ -469,12 +469,12 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Return the coefficients per function, or in LIBSVM's layout (KernelModel); empty in "approximate" mode."""
+        """Return coefficients, a row per function or in LIBSVM's layout (KernelModel); empty in "approximate" mode."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Return each decision function's coefficients, shape (n_decisions, n_sv); 0 for vectors outside it."""
+        """Return all functions' coefficients, shape (n_decisions, n_sv); 0 for vectors that a function does not use."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block
@@ -520,7 +520,7 @@ def _members(content: memoryview) -> Iterator[Artifact]:
 
 
 def _holds(dtype: str, label: Any, longest: int) -> bool:
-    """Return whether a label dtype can store `label` exactly; `longest` is the length of the longest string label."""
+    """Return whether a label dtype can hold `label` exactly; `longest` is the length of the longest string label."""
     kind, size = dtype[1:2], dtype[2:]
     if not isinstance(label, str):
         is_known = _NUMBERS.fullmatch(dtype) and isinstance(label, float) == (kind == "f")
@@ -551,6 +551,6 @@ def _read_aligned(path: str | os.PathLike[str]) -> Any:
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):
             n += n_more
-        rest = file.readall()  # needed for a pipe, whose size is unknown, or a file that has grown
+        rest = file.readall()  # needed for a pipe, whose size is unknown, and for a file that has grown
     memory.flags.writeable = False
     return memory if n == size and not rest else memory[:n].tobytes() + rest

@@ -1,4 +1,4 @@
-"""Artifact writer, which narrows, scales and orders the compiler's values and lays out the bytes."""
+"""Artifact writer, which scales, orders and narrows the compiler's values, and lays out the bytes."""
 
 import math
 import struct
@@ -59,11 +59,11 @@ class Expanded:
 
     centers: npt.NDArray[np.float32]  # (n_centers, n_features)
     degree: int
-    # One element per expanded decision function, in the order of the functions
+    # One element per expanded decision function, in the functions' order
     expansions: tuple[Expansions, ...]
     certificates: tuple[Certificates, ...]  # in the order of `expansions`
     router: Router | None = None  # None if there is only one center
-    # (n_centers,): for pairwise functions, the majority class of the rows near each center
+    # (n_centers,): for pairwise functions, the majority class among the rows near each center
     majority_classes: npt.NDArray[np.intp] | None = None
     # (n_varying,): columns that vary in the expansions, if all other columns are constant around each center
     varying: npt.NDArray[np.intp] | None = None
@@ -72,7 +72,7 @@ class Expanded:
 
 
 def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the indices of the pairs of each center's majority class with the other classes, in order."""
+    """Return, for each center, the indices of the class pairs that include its majority class, in ascending order."""
     w = majority_classes[:, np.newaxis]
     others = np.arange(n_classes - 1) + (np.arange(n_classes - 1) >= w)
     i, j = np.minimum(w, others), np.maximum(w, others)
@@ -81,7 +81,7 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
 
 
 def input_scale_for(gamma: float) -> float:
-    """Return the largest power of two up to sqrt(2 gamma); 1 for gamma = 0.
+    """Return the largest power of two not exceeding sqrt(2 gamma), or 1 for gamma = 0.
 
     Raises UnsupportedModelError if the power exceeds the format's limits.
     """
@@ -108,10 +108,11 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` contains the origin of a single center's expansion; `expanded` is None in "exact" mode; `others` contains
-    optional sections by name; `exact` contains the exact model's sections, if an artifact of the same model and frame
-    exists (`exact_sections_of`). `tolerance` is the guaranteed maximum error of values, infinite if only labels count;
-    with `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
+    `frame` contains the center of a single expansion; `expanded` is None in "exact" mode. `others` contains optional
+    sections by name. `exact` contains the exact model's sections if they can be taken from an artifact of the same
+    model and frame (`exact_sections_of`). `tolerance` is the guaranteed maximum error of values, infinite if only
+    labels matter; with `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with
+    its reason.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the format's limits.
     """
@@ -141,7 +142,7 @@ def build(
 
 
 def plan_sections(plan: Plan | None) -> dict[str, bytes]:
-    """Return the plan and its reason as sections; none without a plan."""
+    """Return the sections with the plan and its reason; no sections without a plan."""
     if plan is None:
         return {}
     reason = {"plan": plan.reason.encode()} if plan.reason else {}
@@ -149,7 +150,7 @@ def plan_sections(plan: Plan | None) -> dict[str, bytes]:
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
-    """Return the expansion-independent numbers of each decision function; sums may be infinite."""
+    """Return each decision function's record, which does not depend on expansions; its sums may be infinite."""
     decisions = np.zeros(model.n_decisions, schema.DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
@@ -159,7 +160,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 
 
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
-    """Encode the decision functions' numbers; raise UnsupportedModelError if sums exceed the format's limits."""
+    """Encode the decision functions' records; raise UnsupportedModelError if sums exceed the format's limits."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < schema.MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
@@ -168,7 +169,7 @@ def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """Return the decision value of a model with gamma = 0, rounded only once, because no bound covers rounding."""
+    """Return the decision value of a model with gamma = 0, rounded only once because no bound covers rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -176,7 +177,7 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
 
 
 def power_of_two_above(largest: float) -> float:
-    """Return the smallest power of two above a value, within the format's limits; 1 for 0."""
+    """Return the smallest power of two above a value, but at least the format's minimum; 1 for 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / schema.MAX_OUTPUT_SCALE)
@@ -222,9 +223,9 @@ _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
-    """Combine an ensemble's compiled members in one file, whose outputs combine their predictions.
+    """Combine an ensemble's compiled members into one artifact, whose outputs combine the members' predictions.
 
-    Raises ArtifactError if the members do not match.
+    Raises ArtifactError if the members do not fit together.
     """
     first = members[0]
     label_kind, label_dtype, labels = _pack_labels(ensemble.labels)
@@ -266,7 +267,7 @@ def _cut(source: str) -> bytes:
 def build_taylor(
     model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: Plan | None = None
 ) -> Artifact:
-    """Lay out a Gaussian times a polynomial, which is an expansion about the origin, in "approximate" mode.
+    """Lay out, in "approximate" mode, a Gaussian times a polynomial, which is an expansion about the origin.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the format's limits.
     """
@@ -289,10 +290,10 @@ def build_taylor(
 def _expansion_sections(
     model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the sections of the expansions: float32 coefficients, numbers, router and check rows.
+    """Return the expansions' sections: float32 coefficients, records, router and check rows.
 
-    Coordinates are scaled by `input_scale`, the largest power of two up to sqrt(2 gamma), and each expansion's
-    coefficients by another power of two, so no coefficient overflows float32, for any gamma.
+    Coordinates are scaled by `input_scale`, the largest power of two not exceeding sqrt(2 gamma). The coefficients of
+    each expansion are scaled by another power of two, so that none overflows float32, for any gamma.
     """
     n, d = expanded.centers.shape
     varying = np.arange(d) if expanded.varying is None else expanded.varying
@@ -337,7 +338,7 @@ def _expansion_sections(
 
 
 def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray]) -> FloatArray:
-    """Merge the arrays of all decision functions into one array, center by center."""
+    """Merge the decision functions' arrays into one array, ordered by center."""
     result = np.empty((sum(map(len, places)), *of_decisions[0].shape[1:]))
     for positions, values in zip(places, of_decisions, strict=True):
         result[positions] = values
@@ -345,10 +346,10 @@ def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Return the norms of all degrees below `first_remainder_degree`, the lowest degree that all remainders cover.
+    """Return the norms of all degrees below `first_remainder_degree`, from which on all remainders apply.
 
-    If a function's remainder starts at a lower degree, it also bounds each degree in between: T_theta >= theta^(k/2)
-    N_k.
+    If a function's remainder starts at a lower degree, it also bounds every degree k from there to
+    `first_remainder_degree` - 1: T_theta >= theta^(k/2) N_k.
     """
     norms = certificates.norms.copy()
     for k in range(certificates.first_remainder_degree, first_remainder_degree):
@@ -359,13 +360,13 @@ def _known_norms(certificates: Certificates, first_remainder_degree: int) -> Flo
 def _scaled_parts(
     constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
 ) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
-    """Return each degree's coefficients in scaled coordinates as float32, and each expansion's power of two.
+    """Return each degree's coefficients, in float32 and scaled coordinates, and each expansion's power of two.
 
     Raises UnsupportedModelError if a coefficient exceeds the format's limits.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the check below rejects infinity and NaN
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
-        # The coefficients of the symmetric form are smaller than the monomials', by a factor of up to k!.
+        # The coefficients of the symmetric form are smaller than the monomials' coefficients, by a factor of up to k!.
         largest = np.abs(constants)
         for k, part in enumerate(scaled, 1):
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
@@ -376,7 +377,7 @@ def _scaled_parts(
 
 
 def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
-    """Return G for every center as a packed triangle; store scales, traces and errors in the records."""
+    """Return the matrix G of every center as a packed triangle; store scales, traces and errors in `records`."""
     assert certificates.directions is not None
     directions, errors = certificates.directions, certificates.direction_errors
     scales = np.array([power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
@@ -388,7 +389,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """Return the monomials of degrees 1 through `degree` in the coordinates u, each degree in lexicographic order."""
+    """Return, for each degree from 1 to `degree`, the monomials in the coordinates u, in lexicographic order."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):
@@ -399,7 +400,7 @@ def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
 
 
 def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
-    """Encode the lists of centers in panels of 16, with the float32 values for computing distances."""
+    """Encode the lists of centers in panels of 16 slots, with the float32 values from which distances are computed."""
     router, centers = expanded.router, expanded.centers
     assert router is not None
     members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
@@ -421,7 +422,7 @@ def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> FloatArray:
-    """Return half of x'Dx, and -Dx, for the points x in the slots, 16 in parallel; D is the router's metric."""
+    """Return panels of 16 slots, with half of x'Dx and -Dx for the point x in each slot; D is the router's metric."""
     with np.errstate(over="ignore"):
         half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
         rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
@@ -455,7 +456,7 @@ def _expansion_check_rows(
         for part, monomials in zip(parts, _monomials(u, degree), strict=True):
             inner += float(part[e].astype(np.float64) @ monomials)
             absolute_sum += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
-        # Sum of absolute values times the summation depth, with an allowance for exp and for any order of summation.
+        # Sum of absolute values times the depth of summation, with an allowance for exp and for any order of summation.
         tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * absolute_sum
         tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
         result.append((amplitude, intercept + scale * inner, tolerance))
@@ -465,7 +466,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the exact model's sections; no support vectors if gamma is 0, because the value is then the intercept."""
+    """Return the exact model's sections; none has support vectors if gamma is 0, because values are then constant."""
     if model.gamma == 0.0:
         model = replace(
             model,
@@ -484,7 +485,7 @@ def exact_sections_of(artifact: Artifact) -> dict[str, bytes]:
 
 
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
-    """Return support vectors, their coefficients and, for pairs of classes, the number of vectors in each class."""
+    """Return the support vectors, their coefficients and, for one-vs-one models, each class's number of vectors."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
     if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
@@ -510,7 +511,7 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
-    """Return the artifact with the vectorizers that convert documents to its rows."""
+    """Return the artifact with the vectorizers that convert documents to its rows added."""
     header = dict(zip(schema.fields_of("header"), schema.HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
@@ -556,7 +557,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
         return schema.INT64, name, labels.astype("<i8").tobytes()
-    if dtype.kind == "u":  # integers beyond int64 are stored as digits
+    if dtype.kind == "u":  # integers that exceed int64 are stored as decimal digits
         return schema.TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return schema.FLOAT64, name, labels.astype("<f8").tobytes()
@@ -570,7 +571,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
 def check_row(
     header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
 ) -> npt.NDArray[np.float32]:
-    """Return synthetic check row k: center plus multiples of amplitude / 128, drawn with SplitMix64, in float32."""
+    """Return synthetic check row k in float32: center plus multiples of amplitude / 128 drawn with SplitMix64."""
     with np.errstate(over="ignore"):
         state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
         x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -582,14 +583,14 @@ def check_row(
 
 
 def _amplitude(n_features: int) -> float:
-    """Return a power of two for which a check row's s is about 1."""
+    """Return a power of two that, as amplitude, makes a check row's s about 1."""
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 
 def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
     """Compute the check rows' amplitudes, exact decision values and tolerances from the definition in float64."""
     definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
-    longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
+    longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # because the engine's center may be the origin
     result = []
     for k in range(N_CHECK_ROWS):
         row = check_row(header, center, amplitude, k).astype(np.float64)

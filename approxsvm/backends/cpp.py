@@ -64,9 +64,9 @@ def export_cpp(
 ) -> None:
     """Write a model as a C++17 header that contains the artifact as an array and the type that opens it.
 
-    `name` is the namespace of both; `include` is the library header to include, in angle brackets or quotes.
+    `name` is the namespace of both. `include` is the name of the library header, in angle brackets or quotes.
     """
-    guard = f"{check_name(name)}_APPROXSVM_HPP"  # case matters: model and Model are different headers
+    guard = f"{check_name(name)}_APPROXSVM_HPP"  # case matters, because model and Model are different headers
     rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
     lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
     numbers = {"n_bytes": artifact.n_bytes, "lines": lines}

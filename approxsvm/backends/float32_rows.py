@@ -1,4 +1,4 @@
-"""Check for models whose lookups contain values, mostly categories, that float32 rows cannot represent."""
+"""Check whether a model's lookups contain values, mostly categories, that float32 rows cannot represent."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the first op as a lookup over whole rows, or None if it is not a lookup."""
+    """Return the first op, extended to whole rows, if it is a lookup; otherwise return None."""
     map_ = artifact.input_map
     if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
         return None

@@ -1,4 +1,4 @@
-"""Check for names of exported models, which become prefixes in C and namespaces in C++."""
+"""Check of the names of exported models, which become prefixes in C and namespaces in C++."""
 
 import re
 from typing import Final
@@ -19,8 +19,8 @@ unsigned using virtual void volatile wchar_t while xor xor_eq
 _RESERVED: Final = (
     "approxsvm main posix std linux unix assert errno offsetof setjmp stdin stdout stderr EOF INFINITY NAN NULL"
 )
-# Functions declared by C and C++ headers in the global namespace; the ones in the first list also exist with the suffix
-# f or l.
+# Functions that C and C++ headers declare in the global namespace. Those in the first list also exist with the suffixes
+# f and l.
 _OF_NUMBERS: Final = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2 expm1 fabs fdim finite
 floor fma fmax fmin fmod frexp gamma hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2

@@ -1,6 +1,6 @@
 """Error bounds for sums of kernels or other terms and for polynomial forms, as polynomials in the row's norm r.
 
-The polynomials have nonnegative coefficients, in ascending order of the power of r:
+The polynomials have nonnegative coefficients, stored in ascending order of the power of r, such that
 
     |value - exact value at the given row|              <=  majorant(r),
     |change in the exact value if the row moves by e|   <=  slope(r + e) e,
@@ -25,10 +25,10 @@ from approxsvm.reference.term_sums import term_sums
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Relative errors of a backend's arithmetic, and a bound on the effect of underflow."""
+    """Bounds on the relative errors of a backend's arithmetic, and on the effect of underflow."""
 
     arguments: float  # error eta of inner products
-    terms: float  # error of a term, including its coefficient and all sums that it enters
+    terms: float  # error of a term, including the rounding of its coefficient and of the sums that contain it
     functions: float  # error of tanh, cos and exp
     intercepts: float  # error of sums with an intercept
     underflow: float  # bound on the effect of underflow on a value
@@ -36,7 +36,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, eq=False)
 class SumBounds:
-    """Bounds for all decision functions, with one row of coefficients per function."""
+    """Error bounds of all decision functions: `majorant` and `slope` have one row of coefficients per function."""
 
     majorant: FloatArray
     slope: FloatArray
@@ -64,7 +64,7 @@ def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
     """Bound errors of sums of powers (tanh or cos if `power` is 0); `moduli` is |a_i|, shape (n_functions, n_terms)."""
-    kernel_numbers = artifact.polynomial_numbers()  # empty except for kernels of inner products
+    kernel_numbers = artifact.polynomial_numbers()  # empty for kernels that are not functions of inner products
     coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)
     sums, fixed = term_sums(power, alphas, beta, moduli), fixed_errors(artifact, arithmetic)
@@ -75,7 +75,7 @@ def bounds_of_terms(
 
 
 def form_of(artifact: Artifact) -> Form:
-    """Return an artifact's polynomial forms. Off-diagonal entries are doubled, so the norms are upper bounds."""
+    """Return an artifact's polynomial forms. Because off-diagonal entries are doubled, the norms are upper bounds."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     constants, *errors = numbers[:, : len(FORM_HEADER)].T
     packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
@@ -85,7 +85,7 @@ def form_of(artifact: Artifact) -> Form:
 
 
 def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
-    """Bound the errors of polynomial forms, whose terms have relative errors of at most `arithmetic.terms`."""
+    """Bound the errors of polynomial forms whose terms have relative errors of at most `arithmetic.terms`."""
     of_parts = arithmetic.terms * form.norms + form.errors[1:]
     fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
     majorant = np.column_stack([fixed, *of_parts])

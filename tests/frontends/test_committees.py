@@ -1,4 +1,4 @@
-"""Meta-estimators: means of probabilities, kernel sums merged into one, and pairs of classes."""
+"""Meta-estimators: averages of probabilities, kernel sums merged into one, and one-vs-one models."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_folds_that_cannot_be_averaged_are_refused(method):
 
 
 def test_isotonic_calibrators_of_float32_rows_are_refused_with_a_remedy():
-    """Isotonic calibrators fitted on float32 rows round values and probabilities to float32."""
+    """If fitted on float32 rows, isotonic calibrators round values and probabilities to float32."""
     rows = X.astype(np.float32)
     source = CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2).fit(rows, THREE)
     with pytest.raises(UnsupportedModelError, match=r"computes in float32.* refit it with X.astype\(np.float64\)"):
@@ -71,7 +71,7 @@ def test_isotonic_calibrators_of_float32_rows_are_refused_with_a_remedy():
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_rounding_of_the_mean_is_bounded(kernel):
-    """Coefficients are checked in rational arithmetic; for Gaussians, their errors are part of the value's."""
+    """Coefficients are checked in rational arithmetic; for Gaussians, their errors are part of the value's error."""
     members = [(str(k), SVR(kernel=kernel, gamma=0.3, C=10.0**k)) for k in range(-3, 4)]
     weights = [0.1, 0.7, 3.3, 1e-3, 0.2, 5.0, 0.9]
     vote = VotingRegressor(members, weights=weights).fit(X, TARGET)

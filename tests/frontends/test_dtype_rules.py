@@ -1,4 +1,4 @@
-"""Dtype rules, compared with scikit-learn: a step's output dtype for each row dtype, and whether numbers change."""
+"""Dtype rules, compared with scikit-learn: a step's output dtype for each row dtype, and whether its numbers change."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def fitted(name: str) -> Any:
 
 
 def rows_of(dtype: str) -> Any:
-    """Return rows in a dtype: ordinary ones, and some equal to numbers that steps compare with."""
+    """Return rows in a dtype: ordinary ones, and some that equal numbers with which steps compare."""
     rows = X[:40].copy()
     rows[:3] = [[0.1, 2.7, 0.3], [0.3, 0.1, 2.7], [300.0, 1.0, 2.0]]
     if dtype == "bool":
@@ -113,8 +113,8 @@ def answered(step: Any, rows: Any) -> Any:
     return found.astype(np.float64) if found.dtype == object else found
 
 
-# Rows that a rule excludes although the step's output is unchanged: for a number that the dtype cannot represent, or an
-# unknown category, which is replaced.
+# Rows that a rule excludes although the step's output is unchanged: because the dtype cannot represent a number, or
+# because an unknown category is replaced.
 _STRICT = {"infrequent": "u", "mode for 0.1": "iu", "indicator of 0.1": "iu", "indicator of 300": "iu"}
 
 
@@ -133,7 +133,7 @@ def test_a_rule_says_what_the_step_does(name: str) -> None:
             assert is_same, (dtype, said)
         else:
             assert not is_same or rows.dtype.kind in _STRICT.get(name, ""), (dtype, said)
-        if found is not None and not isinstance(step, Nystroem):  # it returns float32 only for excluded rows
+        if found is not None and not isinstance(step, Nystroem):  # Nystroem returns float32 only for excluded rows
             assert found.dtype == said.gives, (dtype, said)
 
 

@@ -77,7 +77,7 @@ def test_as_r_predicts(tmp_path):
     if "there is no package" in done.stderr:
         pytest.skip("e1071 is not installed")
     assert done.returncode == 0, done.stderr
-    for name, allowed in (("r", 1e-5), ("c", 0.0)):  # support vectors are written with eight digits
+    for name, allowed in (("r", 1e-5), ("c", 0.0)):  # write.svm writes support vectors with eight digits
         model = approxsvm.with_range_file(
             tmp_path / f"{name}.svm", tmp_path / f"{name}.scale", restore_target=name == "r"
         )

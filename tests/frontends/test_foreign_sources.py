@@ -44,7 +44,7 @@ def test_other_answers_differ(source: Any, other: Any, what: str) -> None:
 
 
 def test_labels_at_a_tie_may_differ() -> None:
-    """For rows on the boundary, up to float64, two orders of summation may give different labels."""
+    """For rows on the boundary, to within float64 rounding, two orders of summation may give different labels."""
     source = SVC(gamma=0.3).fit([[-1.0, 0.0], [1.0, 0.0]], [0, 1])
     rows = np.column_stack([np.zeros(50), np.linspace(-3.0, 3.0, 50)])
     assert compared(source, source, rows).verdict == "equal"

@@ -32,7 +32,7 @@ def signature(tmp_path: Path) -> Path:
 
 
 def test_cells_are_divided_as_i_svm_predict_does(signature: Path) -> None:
-    """Labels of raw cells equal LIBSVM's for divided ones; a third band, absent from the vectors, is also a column."""
+    """Labels for raw cells equal LIBSVM's for divided cells; a third band, absent from vectors, is also a column."""
     cells = np.random.default_rng(0).integers(0, [256, 1024], (200, 2)).astype(float)
     divided = cells / [255.0, 1023.5]
     expected = svm_predict([], divided.tolist(), svm_load_model(str(signature / "sig")), "-q")[0]

@@ -1,4 +1,4 @@
-"""Every accepted class, perturbed: if the source's answer changes, the model's changes equally, or is refused.
+"""Perturbations of every accepted class: if the source's answer changes, the model's changes equally or is refused.
 
 The table known_types.KNOWN drives the tests; examples are entries of the zoo.
 """
@@ -55,7 +55,7 @@ from docs import sources
 pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about changes made here
 
 X, TWO, THREE, VALUE = ROWS["signed"].make(), TARGETS["two"], TARGETS["three"], TARGETS["value"]
-# Classes without a zoo entry of the same name, or that need further entries, for parameters and containers.
+# Classes without a zoo entry of the same name, or for which parameters and containers need further entries.
 _EXAMPLES = """
 SVC: SVC, probability; SVC, pairs; SVC, ties; SVC of three, degree 6; SVC of CSR | NuSVC: NuSVC; NuSVC, probability
 SVR: SVR; SVR, cubic | NuSVR: NuSVR, linear | KernelRidge: KernelRidge; KernelRidge, quadratic; KernelRidge, two targets
@@ -118,7 +118,7 @@ def fitted(name):
 
 @cache
 def examples(known):
-    """Return fitted sources, the object of the class in each, and rows."""
+    """Return fitted sources, each with its object of the class and with rows."""
     pytest.importorskip(known.library, reason=f"{known.library} is not installed")
     found = []
     for name in EXAMPLES.get(known.name, [known.name]):
@@ -140,7 +140,7 @@ METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 
 
 def answers(source, rows):
-    """Return the answer of each method that gives one."""
+    """Return the answers by method, for methods that do not raise."""
     found = {}
     for name in METHODS:
         with contextlib.suppress(Exception):  # with an edited value, it may raise anything
@@ -160,7 +160,7 @@ def answers_of_model(model, rows):
 
 
 def same(given, expected):
-    """Return whether answers agree."""
+    """Return whether two answers agree."""
     if given.shape[:1] != expected.shape[:1] or given.size != expected.size:
         return False
     given = given.reshape(expected.shape)
@@ -196,7 +196,7 @@ def changes_of_array(value):
 
 
 def options_of(thing, name):
-    """Return other values of a parameter, as listed by the class itself."""
+    """Return other values of a parameter, taken from the constraints listed by the class itself."""
     constraints = getattr(type(thing), "_parameter_constraints", {}).get(name, [])
     return [word for c in constraints if hasattr(c, "options") for word in sorted(map(str, c.options))]
 
@@ -238,9 +238,9 @@ def changes(thing, name, value):
 ABSENT = object()
 
 
-# n_jobs starts processes; a density's tree stops within atol and rtol, but ours is the exact density.
+# n_jobs starts processes; a density's tree stops within atol and rtol, whereas ours is the exact density.
 UNTOUCHED = {"_sklearn_output_config", "_metadata_request", "n_jobs", "atol", "rtol"}
-# With these and sparse rows, scikit-learn's LIBSVM reads beyond its arrays, and crashes.
+# If these are edited, scikit-learn's LIBSVM reads beyond its arrays for sparse rows, and crashes.
 CRASHING = {"probability", "_effective_probability"}
 
 
@@ -291,7 +291,7 @@ def copied(held):
 
 
 def found_by_perturbing(known):
-    """Count refusals and effects on the source for each attribute, and list the changes that go unnoticed."""
+    """For each attribute, count refusals and effects on the source, and list the changes that go unnoticed."""
     found: dict[str, Counter[str]] = {}
     unnoticed = []
     for source, thing, rows in examples(known):
@@ -319,8 +319,8 @@ def found_by_perturbing(known):
 
 @of_each(READ)
 def test_what_changes_the_answer_changes_ours_or_is_refused(known, monkeypatch):
-    """The table lists everything that answers depend on."""
-    # Class functions are never replaced here, so each class is checked only once.
+    """The table lists everything on which answers depend."""
+    # Functions of classes are never replaced here, so checking each class once suffices.
     once = cache(known_types._require_own_functions)
     monkeypatch.setattr(known_types, "_require_own_functions", once)
     found, unnoticed = found_by_perturbing(known)
@@ -381,7 +381,7 @@ def subclass_of(cls, **members):
 
 @of_each(READ)
 def test_no_object_with_a_method_of_its_own_is_read(known):
-    """The object may be in any position, and the method defined by a subclass or set on the object."""
+    """The object may be anywhere in the source, and the method may be defined by a subclass or set on the object."""
     for source, thing, _ in examples(known):
         cls = type(thing)
         for name in members_that_matter(cls):
@@ -434,7 +434,7 @@ def test_no_helper_with_a_method_of_its_own_is_read(known):
 
 @of_each(READ)
 def test_what_a_subclass_may_have_does_not_matter(known):
-    """For training methods and new names, the source's answers do not change, and it never calls such additions."""
+    """Training methods and new names do not change the source's answers, and the source never calls such additions."""
     for source, thing, rows in examples(known):
         cls = type(thing)
         before = answers(source, rows)
@@ -487,7 +487,7 @@ class Copied(SVC):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing)), clone])
 def test_a_subclass_whose_objects_were_copied_is_what_it_was(again):
-    """Python adds attributes to a class whose objects it copies."""
+    """Python adds attributes to a class when it copies the class's objects."""
     source = again(Copied().fit(X, TWO)).fit(X, TWO)
     assert read_any(source).source == "sklearn SVC"
 
@@ -598,7 +598,7 @@ def calibrated(inside, method="sigmoid", ensemble=False):
     ids=["sigmoid", "isotonic", "temperature"],
 )
 def test_probabilities_that_are_calibrated_again_are_refused(method, y, ensemble, inside):
-    """scikit-learn calibrates predict_proba if there is no decision_function."""
+    """If there is no decision_function, scikit-learn calibrates predict_proba."""
     source = calibrated(inside, method, ensemble).fit(X, y)
     frozen = CalibratedClassifierCV(FrozenEstimator(clone(inside).fit(X, y)), method=method, cv=2).fit(X, y)
     for one in (source, frozen, make_pipeline(StandardScaler(), source).fit(X, y)):
@@ -637,7 +637,7 @@ def test_contradictions_inside_are_refused():
 
 @pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
 def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
-    """scikit-learn passes the same array to all parts; a part that does not copy it changes it for the next."""
+    """scikit-learn passes the same array to all parts; a part that overwrites it changes the next part's input."""
     inside, member = make_pipeline(scaler(copy=False), MinMaxScaler()), make_pipeline(scaler(copy=False), SVC())
     frozen, some = (
         FrozenEstimator(scaler(copy=False).fit(X.copy())),
@@ -673,12 +673,12 @@ def test_a_logistic_regression_of_an_older_scikit_learn_answers_as_the_installed
 
 @pytest.mark.slow
 def test_the_page_of_sources_shows_the_tables():
-    """Tables on the page are written by python -m docs.sources."""
+    """The tables on the page are written by python -m docs.sources."""
     assert sources.page() == sources.PAGE.read_text()
 
 
 def test_every_kind_of_model_goes_through_every_export():
-    """The columns for files contain only "yes", and every other cell "yes" or a reason."""
+    """The columns for files contain only "yes"; every other cell contains "yes" or a reason."""
     text = sources.PAGE.read_text().partition("<!-- kinds: ")[2].partition("<!-- end of kinds -->")[0]
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"]
     assert [row[0] for row in rows[2:]] == list(sources._models())

@@ -18,7 +18,7 @@ KERNELS = {"gaussian": {}, "linear": {}, "polynomial": {"Order": 3.0}}
 
 
 def compact_model(function, standardize):
-    """Return rows, and a possible result of fitcsvm as fields."""
+    """Return rows, and the fields of a possible result of fitcsvm."""
     rng = np.random.default_rng(0)
     rows = rng.normal([3.0, -1.0, 20.0], [1.0, 2.0, 0.1], size=(60, 3))
     mu, sigma = rows.mean(axis=0), np.array([1.1, 1.9, 0.0])  # the last column was constant

@@ -1,4 +1,4 @@
-"""Parameters of NumPy types: approxsvm follows the source's arithmetic, or rejects them."""
+"""Parameters of NumPy types: approxsvm either follows the source's arithmetic or rejects them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SOURCES: dict[str, tuple[Any, str, float]] = {
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", SOURCES)
 def test_parameters(name: str, kind: Any) -> None:
-    """In the source's RBF kernel, -np.uint8(1) is 255, and two int8 constants add up to less than either."""
+    """In the source's RBF kernel, -np.uint8(1) is 255, and the sum of two int8 constants is less than either one."""
     base, parameter, value = SOURCES[name]
     number: Any = kind(value)
     number = {"weights": [number] * 3, "range": (kind(0), number)}.get(name, number)

@@ -123,7 +123,7 @@ def test_opencv_refuses_what_contradicts_itself(old, new, what, tmp_path):
 @pytest.mark.parametrize("suffix", ["xml", "yml", "json"])
 @pytest.mark.parametrize(("kind", "y"), [("C_SVC", FOUR), ("EPS_SVR", TARGET)])
 def test_opencv_at_the_root_of_the_file(kind, y, suffix, tmp_path):
-    """`svm.write(fs)` writes no model name; in YAML, a regression has no other sign of OpenCV."""
+    """`svm.write(fs)` writes no model name; in YAML, nothing else in a regressor's file points to OpenCV."""
     svm = trained(kind, y)
     cv2 = pytest.importorskip("cv2")
     path = tmp_path / f"root.{suffix}"
@@ -192,7 +192,7 @@ def test_broken_opencv_files_are_refused(suffix, tmp_path):
 
 
 def test_vectors_of_many_pairs_are_kept_once_for_each_class_that_needs_them():
-    """OpenCV's linear machines have one vector per pair; any other layout is also valid."""
+    """OpenCV's linear machines store one vector per pair, but any other layout is valid, too."""
     for seed in range(50):
         draw = np.random.default_rng(seed)
         n_classes, n_sv = int(draw.integers(2, 6)), int(draw.integers(1, 8))
@@ -244,7 +244,7 @@ def test_skops_asks_whom_to_trust(tmp_path):
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO)
     io.dump(fitted, path)
     name = io.get_untrusted_types(file=path)[0]
-    for trust in (False, f"{name}, {name}"):  # a string of names does not trust each name in it
+    for trust in (False, f"{name}, {name}"):  # a single string with two names trusts neither of them
         with pytest.raises(UnsupportedModelError, match=r"does not trust .*CalibratedClassifier"):
             read_any(path, trust=trust)
     assert (approxsvm.compile(read_any(path, trust=True)).predict(Z) == fitted.predict(Z)).all()

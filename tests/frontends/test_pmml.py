@@ -1,4 +1,4 @@
-"""Support vector machines in PMML: files from fitted estimators, in the standard form and in programs' dialects."""
+"""Support vector machines in PMML: files from fitted estimators, in the standard form and in dialects of programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import read_any
 from approxsvm.frontends.other_programs import pmml
 
-# The files name their fields, and these tests predict arrays.
+# The files name their fields, but these tests predict arrays.
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
 X, SPECIES = load_iris(return_X_y=True)
@@ -107,7 +107,7 @@ def test_regressions_are_rescaled(tmp_path):
 
 
 def test_a_value_below_the_threshold_is_the_target_category(tmp_path):
-    """The value is the first column, and the threshold 0.5; at the threshold, the alternate category is predicted."""
+    """The value is the first column, and the threshold is 0.5, at which the alternate category is predicted."""
     path = tmp_path / "model"
     for target, alternate in ("no", "yes"), ("yes", "no"):
         one = machine([0], [1.0], 0.0, target, alternate, ' threshold="0.5"')
@@ -118,7 +118,7 @@ def test_a_value_below_the_threshold_is_the_target_category(tmp_path):
 
 
 def test_of_equal_votes_the_first_value_wins(tmp_path):
-    """Each of three classes beats one of the others."""
+    """Each of the three classes beats one of the others."""
     machines = [machine([], [], 1.0 - 2.0 * (k == 1), *pair) for k, pair in enumerate(("ba", "ca", "cb"))]
     text = svm_model("classification", machines, [dense(np.ones(4))], kernel="<LinearKernelType/>")
     for values in itertools.permutations("abc"):

@@ -1,4 +1,4 @@
-"""Readers: an accepted source yields its exact decision function, and a refusal states the reason."""
+"""Readers: an accepted source yields its exact decision function, and a refusal states its reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_libsvm_model_becomes_arrays(tmp_path):
     assert model.source == "libsvm c_svc"
 
 
-# cpp/tests/test_text.cpp has other layouts, and other broken files.
+# cpp/tests/test_text.cpp tests other layouts and other broken files.
 VARIANTS = {
     "crlf": MODEL.replace("\n", "\r\n"),
     "byte order mark": "\ufeff" + MODEL,
@@ -65,7 +65,7 @@ def test_variants_that_are_accepted(tmp_path, name):
 
 
 def test_scales_of_the_point_cloud_library(tmp_path):
-    """Only features with a scale are divided; columns without support vectors also count."""
+    """Only features with a scale are divided; columns that occur in no support vector also count."""
     rows = np.random.default_rng(0).normal(size=(200, 4)) * [1, 3, 2, 1]
     fast = approxsvm.compile(read_text(tmp_path, MODEL.replace("SV\n", "scaling 1:0.3 2:7 4:2.5 \nSV\n")), mode="exact")
     (tmp_path / "some.model").write_text(MODEL)
@@ -305,7 +305,7 @@ def test_archives_that_claim_more_than_they_hold(tmp_path):
         approxsvm.read_rows(path)
     content = bytearray(npz(path, rows=npy((3, 3), bytes(72))).read_bytes())
     directory = content.index(b"PK\1\2")
-    struct.pack_into("<I", content, directory + 24, 2**31)  # the claimed size
+    struct.pack_into("<I", content, directory + 24, 2**31)  # the size that the directory claims
     path.write_bytes(content)
     with pytest.raises(DataFormatError, match=r"rows.npz: rows.npy claims 2147483648 bytes, but .* at most \d{6}$"):
         approxsvm.read_rows(path)

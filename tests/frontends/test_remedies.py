@@ -44,9 +44,9 @@ THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 TARGET = X[:, 0] + np.sin(X[:, 1])
 BOTH = np.column_stack([Y, THREE])
 svc, svr = SVC(C=10.0), SVR()
-averaged = CalibratedClassifierCV(svc, cv=2)  # itself an average
+averaged = CalibratedClassifierCV(svc, cv=2)  # is itself an average
 voting = ensemble.VotingClassifier([("a", svc), ("b", SVC(gamma=3.0))])
-of_pairs = multiclass.OneVsRestClassifier(SVC(probability=True))  # its probabilities are not compiled
+of_pairs = multiclass.OneVsRestClassifier(SVC(probability=True))  # its probabilities cannot be compiled
 
 # One estimator of each class with advice, and its target.
 REFUSED: dict[str, tuple[Any, Any]] = {
@@ -107,7 +107,7 @@ def test_the_advice_names_what_the_estimator_has_and_parts_that_compile(name: st
 
 
 def test_advice_followed_gives_the_labels() -> None:
-    """One-vs-rest and a vote are reproduced from their parts, so the advice is correct."""
+    """The labels of one-vs-rest and of a vote are reproduced from their parts, as the advice says."""
     source = fitted("OneVsRestClassifier")
     values = np.array([approxsvm.compile(part, X).decision_function(X) for part in source.estimators_])
     np.testing.assert_array_equal((values > 0.0).T.astype(int), source.predict(X).toarray())
@@ -216,7 +216,7 @@ _TRAINED = make_pipeline(preprocessing.StandardScaler(), SVC()).fit(*make_classi
         ({"base": SVC(), "skl_model": _TRAINED}, "skl_model"),  # the first is not trained
         ({"estimators_": [_TRAINED[0], _TRAINED]}, "estimators_[1]"),
         ({"parts": {"svm": _TRAINED}}, "parts['svm']"),
-        ({"estimators_": [_TRAINED, _TRAINED[-1]]}, "estimators_"),  # one per time, as in mne
+        ({"estimators_": [_TRAINED, _TRAINED[-1]]}, "estimators_"),  # one estimator per time point, as in mne
     ],
 )
 def test_objects_of_other_programs_name_the_line_to_write(held: dict[str, Any], line: str) -> None:

@@ -205,7 +205,7 @@ def test_read_model_says_which_kernel():
 
 @pytest.mark.usefixtures("unmeasured")
 def test_calibrated_classifiers_have_no_decision_function():
-    """Bounds on inner values remain, as does their comparison with the source's."""
+    """Bounds on inner values remain, and so does the comparison of these values with the source's."""
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, THREE)
     fast = approxsvm.compile(fitted, X, n_centers=1)
     alone = approxsvm.Predictor(fast.artifact)
@@ -300,7 +300,7 @@ def test_range_files_scale_as_svm_scale_does(tmp_path, options):
     rng = np.random.default_rng(0)
     train = np.round(rng.normal(size=(60, 5)) * [1, 100, 1e-3, 1, 1], 6)
     train[rng.uniform(size=train.shape) < 0.2] = 0.0
-    train[:, 3] = 4.0  # constant: not in the file, scaled to 0
+    train[:, 3] = 4.0  # constant, so it is not in the file and is scaled to 0
     y = np.round(100 + 20 * np.sin(train[:, 0]) + train[:, 1], 3)
     new = np.round(rng.normal(size=(40, 6)) * [2, 300, 1e-3, 5, 1, 1], 6)  # outside the range; an unseen sixth feature
     write_libsvm(tmp_path / "train", train, y)
@@ -393,7 +393,7 @@ def test_range_files_of_any_tokens_are_maps_or_refused(tmp_path):
 
 
 class FakeDeviceArray:
-    """A GPU library's array, converted to NumPy on request."""
+    """A stand-in for a GPU library's array, which is converted to NumPy on request."""
 
     def __init__(self, values):
         self.values = values
@@ -404,7 +404,7 @@ class FakeDeviceArray:
 
 @pytest.fixture
 def fake_class(monkeypatch):
-    """Make stand-ins that are recognized as a module's classes: cuML and ThunderSVM cannot be installed here."""
+    """Make stand-ins that are recognized as a module's classes; cuML and ThunderSVM cannot be installed here."""
 
     def make(module, name, **attributes):
         stand_in = type(name, (), attributes | {"__module__": module})

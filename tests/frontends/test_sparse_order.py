@@ -1,4 +1,4 @@
-"""Sparse matrices with unsorted or repeated entries, which LIBSVM and some steps do not sum."""
+"""Sparse matrices with unsorted entries, or with repeated ones, which LIBSVM and some steps do not sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Y = X[:, 0] + X[:, 1] > 0
 
 
 def repeated(rows):
-    """Return the same numbers, each stored as two consecutive halves."""
+    """Return rows with the same numbers, each stored as two consecutive halves."""
     rows = csr_matrix(rows)
     indices, data = np.repeat(rows.indices, 2), np.repeat(rows.data / 2, 2)
     return csr_matrix((data, indices, 2 * rows.indptr), shape=rows.shape)
@@ -93,7 +93,7 @@ def test_a_model_of_ones_own():
 
 @pytest.mark.parametrize("kind", [csr_matrix, csr_array])
 def test_rows(kind):
-    """Repeated entries are refused, because LIBSVM does not sum them; PolynomialFeatures depends on entry order."""
+    """Repeated entries are refused because LIBSVM does not sum them; PolynomialFeatures depends on their order."""
     machine = SVC().fit(csr_matrix(X), Y)
     products = make_pipeline(MaxAbsScaler(), PolynomialFeatures(2), SVC()).fit(csr_matrix(X), Y)
     fast, of_products = approxsvm.compile(machine, X), approxsvm.compile(products, X)

@@ -1,4 +1,4 @@
-"""Files with the wrong contents for their role: every interface names the actual file type in one line."""
+"""Files whose contents do not suit their role: every interface names the actual file type in one line."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_scores_are_those_before_transform_and_clip(machine, tmp_path):
 
 
 def test_a_feature_that_no_vector_has(machine, tmp_path):
-    """LIBSVM omits zeros, so the text may have fewer columns than there are names."""
+    """LIBSVM omits zeros, so the model text may have fewer columns than there are names."""
     expected = approxsvm.compile(saved(tmp_path, content(machine)), mode="exact").predict(ROWS)
     names = [*NAMES, "VMAF_feature_extra_score"]
     held = content(machine, feature_names=names, slopes=[*SLOPES, 0.0], intercepts=[*INTERCEPTS, 0.0])

@@ -1,4 +1,4 @@
-"""Other libraries' arrays, such as tensors: answered like NumPy arrays, or refused by name, with dispatch on or off."""
+"""Other libraries' arrays, such as tensors: answered like NumPy arrays or refused by name, with dispatch on or off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of random models are within their bounds: every kind of function, at rows of every size and form."""
+"""Values of random models are within their bounds, for every kind of function and for rows of every size and form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EACH = Outputs(label_rule="scores", decision_shape="each")
 
 
 def machine(rng: Any, n: int = 4, **kernel: Any) -> KernelModel:
-    """Return a model with one function per class, up to a factor of 2^40 apart; half of the terms are equal."""
+    """Return a model with one function per class, differing in size by up to 2^40; half of the terms are equal."""
     coef = rng.normal(size=(n, 24)) * 2.0 ** rng.integers(-20, 21, (n, 1))
     coef[:, ::2] = coef[:1, ::2]
     arguments = {"gamma": float(2.0 ** rng.integers(-4, 4)), "dual_coef": coef, "intercept": rng.normal(size=n)}

@@ -1,4 +1,4 @@
-"""Small calls after an input map: memory suffices for one row at a time, and the map's memory follows directly.
+"""Small calls: their memory suffices for one row at a time, and the memory of an input map follows it directly.
 
 The zoo tests calls of every size for every source.
 """
@@ -17,7 +17,7 @@ SIZES = (*range(1, 10), 12, 15, 16, 17, 19, 24, 31, 33, 49, 51)  # around block 
 
 
 def rows_at_the_boundary(source, X):
-    """Return rows, every third of which is where the label changes."""
+    """Return rows, every third of which lies where the label changes."""
     random = np.random.default_rng(1)
     rows = 1000.0 * random.normal(size=(204, X.shape[1]))
     first, second = rows[::3].copy(), random.permutation(rows[1::3])

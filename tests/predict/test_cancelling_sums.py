@@ -1,4 +1,4 @@
-"""Sums that cancel to one part in 10^7: float32 alone gets many labels wrong, so each stage needs its full bound."""
+"""Sums that cancel to one part in 10^7. Float32 alone gets many labels wrong, so each stage needs its full bound."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[KernelModel, Rows]] = {
 
 
 def rows_about(vectors: Rows) -> Rows:
-    """Return midpoints of two support vectors, or for bits, rows with each feature from either vector."""
+    """Return midpoints of two support vectors or, for bits, rows that take each feature from one of the two."""
     rng = np.random.default_rng(9)
     first, second = (vectors[rng.integers(len(vectors), size=150)] for _ in range(2))
     if set(np.unique(vectors)) == {0.0, 1.0}:
@@ -116,7 +116,7 @@ def test_labels_after_expansions(target: str, name: str) -> None:
 
 @pytest.mark.parametrize("n_labels", [2, 4])
 def test_labels_in_few_coordinates(target: str, n_labels: int) -> None:
-    """On the support vectors' common plane, only rounding separates these sums from the model's."""
+    """On the support vectors' common plane, only rounding separates these sums from the model's sums."""
     model = cancelling(PLANE, n_labels, 0.1)
     rows = rows_about(PLANE)
     labels, clear = expected(model, rows)

@@ -1,4 +1,4 @@
-"""Values that are neither numbers nor NaN, among numbers: they are read as by the source, or rejected."""
+"""Values that are neither numbers nor NaN, among numbers: they are read as the source reads them, or rejected."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -32,7 +32,7 @@ TARGET = NUMBERS[:, 0] + np.random.default_rng(1).standard_normal(60)
 
 
 def _with(*missing: Any) -> Any:
-    """Return training rows in which these values are missing ones in column 0, as floats if all are NaN."""
+    """Return training rows, with these values as missing values in column 0; rows are floats if all are NaN."""
     rows = NUMBERS.astype(object if any(type(value) is not float for value in missing) else float)
     for k, value in enumerate(missing):
         rows[k::7, 0] = value
@@ -100,9 +100,9 @@ def _check(source: Any, as_arrays: bool) -> int:
             if not (as_arrays or hasattr(rows, "columns")):
                 continue
             expected = _answers(source.predict, rows)
-            # scikit-learn fails for typed columns if fitted on objects.
+            # If fitted on objects, scikit-learn fails for typed columns.
             fails = isinstance(expected, TypeError) and ("isnan" in str(expected) or "ambiguous" in str(expected))
-            again = [fast.predict] if hasattr(rows, "columns") else []  # the frame is known now
+            again = [fast.predict] if hasattr(rows, "columns") else []  # now the frame is known
             for predict in (fast.predict, *again, predictor.predict, partial(_alone, fast.predict_one)):
                 found = _answers(predict, rows)
                 if isinstance(found, Exception):
@@ -154,7 +154,7 @@ CATEGORIES: tuple[tuple[list[Any], str], ...] = (
 @pytest.mark.parametrize(("categories", "refused"), CATEGORIES, ids=repr)
 @pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder], ids=lambda kind: kind.__name__)
 def test_explicit_categories_that_are_not_numbers(encoder: Any, categories: list[Any], refused: str) -> None:
-    """Such categories match the same values as in the source, or the model is rejected."""
+    """Such categories match the same values as in the source, or else the model is rejected."""
     options = {
         OneHotEncoder: {"handle_unknown": "ignore"},
         OrdinalEncoder: {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -2},
@@ -175,7 +175,7 @@ def test_explicit_categories_that_are_not_numbers(encoder: Any, categories: list
 
 @pytest.mark.parametrize("members", [BaggingRegressor, VotingRegressor, StackingRegressor], ids=lambda k: k.__name__)
 def test_members_of_ensembles_tell_none_from_nan(members: Any) -> None:
-    """The ensemble takes into account the members' encoders."""
+    """The ensemble takes its members' encoders into account."""
     member = make_pipeline(_ignoring(), SVR(gamma=0.5, C=10))
     given = member if members is BaggingRegressor else [("a", member), ("b", SVR())]
     if members is not BaggingRegressor:
@@ -197,7 +197,7 @@ def test_the_message_names_the_value_and_the_missing_one() -> None:
 
 @pytest.mark.parametrize("rows", ["nan", "none"])
 def test_none_of_a_mapping_is_the_source_s_missing_value(rows: str) -> None:
-    """Mappings have one missing value: absent keys and None mean the source's."""
+    """Mappings have a single missing value: absent keys and None stand for the source's missing value."""
     source = make_pipeline(_ignoring(), SVR()).fit(pd.DataFrame(ROWS[rows], columns=["a", "b"]), TARGET)
     fast = approxsvm.compile(source)
     missing = None if rows == "none" else np.nan

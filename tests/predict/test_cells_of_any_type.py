@@ -1,8 +1,8 @@
 """Cells that are not real numbers, through every interface, for sources that read them and sources that do not.
 
-Each is answered as by the source, or rejected with an InputError. Dates, durations and complex numbers are always
-rejected: NumPy converts them to floats that depend on a unit or lose a part. In a list, a string of digits is read as
-the number, even for sources that accept such strings only in object arrays (docs/sources.md).
+Each is answered as the source answers it, or rejected with an InputError. Dates, durations and complex numbers are
+always rejected: NumPy converts them to floats that depend on a unit or lose a part. In a list, a string of digits is
+read as the number, even for sources that accept such strings only in object arrays (docs/sources.md).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "looked up": lambda: make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()),
     "imputed": lambda: make_pipeline(SimpleImputer(), SVC()),
 }
-# Always rejected. Then: numbers of unusual types, strings and others, some of which sources accept.
+# These are always rejected. After them come numbers of unusual types, strings and others, some of which sources accept.
 UNREAL: tuple[Any, ...] = (
     *(np.datetime64("NaT"), np.timedelta64("NaT"), np.timedelta64(1, "s"), np.datetime64("2020-01-01"), pd.NaT),
     *(pd.Timestamp("2020-01-01"), pd.Timedelta(1), 1j, np.complex64(1)),
@@ -87,7 +87,7 @@ def _doors(fast: Any, rows: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _outcome(ask: Callable[[], Any]) -> Any:
     try:
         answer = ask()
-    except Exception as error:  # of any type
+    except Exception as error:  # the source's error, of any type
         return error
     return next(iter(answer.values())) if isinstance(answer, dict) else answer
 
@@ -122,7 +122,7 @@ def test_cells_that_are_no_real_numbers(source: str, is_frame: bool) -> None:
 @pytest.mark.parametrize("cell", ["x", np.timedelta64("NaT"), 1j, [1.0, 2.0]], ids=repr)
 @pytest.mark.parametrize("source", ["machine", "scaled", "looked up", "by column"])
 def test_the_message_names_row_and_column(source: str, cell: Any, container: str) -> None:
-    """One such cell among many is found; sample rows are checked in the same way."""
+    """A single such cell among many is found; sample rows are checked in the same way."""
     rows = dict(_containers(cell))[container]
     fitted = SOURCES[source]().fit(pd.DataFrame(X, columns=NAMES) if container == "frame" else X, LABELS)
     fast = approxsvm.compile(fitted)

@@ -18,7 +18,7 @@ from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 
 def compile_with_expansion(model, mode="certified", **options):
-    """Compile with an expansion, even if it is not worthwhile: test models are small."""
+    """Compile with an expansion even if it is not worthwhile, because test models are small."""
     forced = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
     return approxsvm.compile(model, mode=mode, **(forced | options))
 
@@ -49,7 +49,7 @@ def test_rows_per_stage_count_every_row_once(svc):
 
 
 def test_tolerances(svc):
-    """Bounds are within the tolerance; by default, a regression's tolerance is a thousandth of its range."""
+    """Bounds are within the tolerance; by default, a regressor's tolerance is a thousandth of its range."""
     model, X, _ = svc
     svr = SVR(gamma=0.05, C=3.0).fit(X[:150], X[:150, 0] * X[:150, 1])
     for source in (svr, model):

@@ -1,4 +1,4 @@
-"""Certified radii: attacks along gradients and in random directions, and a case that attains the bound."""
+"""Certified radii: attacks along gradients and in random directions, and a case in which the bound is attained."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_nothing_to_fear():
     intercept = -float(np.exp(-2.0))
     fast = approxsvm.compile(approxsvm.KernelModel("classification", intercept=intercept, **one), mode="exact")
     assert fast.certified_radius(np.zeros((1, 2))).tolist() == [0.0]
-    far = fast.certified_radius(np.full((1, 2), 30.0))  # its Gaussian is 0, and grows only nearer to the vector
+    far = fast.certified_radius(np.full((1, 2), 30.0))  # the Gaussian is 0 there, and grows only nearer to the vector
     assert 0.0 < far[0] < 30.0 * np.sqrt(2.0)
 
 

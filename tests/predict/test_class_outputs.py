@@ -134,7 +134,7 @@ def test_density_marks_are_libsvms():
     found = CORE.probabilities(DensityMarks(marks), np.array(values))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-16)
     assert len(np.unique(found)) > 3
-    # LIBSVM returns 0 for a value equal to the last mark, which is neither above it nor below any.
+    # LIBSVM returns 0 for a value equal to the last mark, because it is neither above that mark nor below any mark.
     edges = CORE.probabilities(DensityMarks(marks), marks[:, np.newaxis])[:, 0]
     np.testing.assert_allclose(edges, [*np.arange(1, 10) / 10, 0.0])
 

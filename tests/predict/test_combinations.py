@@ -49,7 +49,7 @@ EACH = Outputs(label_rule="scores", decision_shape="each")
 
 
 def edited(linear, seed=0):
-    """Return the fitted linear model with small integer coefficients, so that values tie or are exactly 0."""
+    """Return the fitted linear model with coefficients set to small integers, so that values tie or are exactly 0."""
     rng = np.random.default_rng(seed)
     linear.coef_ = rng.integers(-2, 3, linear.coef_.shape).astype(float)
     linear.intercept_ = rng.integers(-1, 2, np.shape(linear.intercept_)).astype(float)
@@ -93,7 +93,7 @@ FOUR = [LinearSVC(), LogisticRegression(), Perceptron(), RidgeClassifier()]
 
 
 def test_equal_plateaus():
-    """Isotonic probabilities are often equal to each other, or to the threshold."""
+    """Isotonic probabilities are often equal to each other or to the threshold."""
     inner = CalibratedClassifierCV(LinearSVC(), method="isotonic", ensemble=False, cv=2)
     assert_labels_are_the_source_s(OneVsRestClassifier(inner).fit(X, LABELS["texts"][KINDS]), X)
     y = LABELS["texts"][KINDS % 2]
@@ -261,7 +261,7 @@ def test_means_by_subnormal_weights():
 
 @pytest.mark.parametrize("step", [None, Nystroem(gamma=0.5, n_components=9, random_state=0)], ids=str)
 def test_probabilities_that_are_all_0(step):
-    """In scikit-learn, they remain 0 in OneVsRestClassifier, but become equal for a multiclass classifier."""
+    """In scikit-learn, they stay 0 in OneVsRestClassifier but become equal in a multiclass classifier."""
     linear = SGDClassifier(loss="modified_huber", random_state=0)
     rows = X if step is None else step.fit_transform(X)
     source = OneVsRestClassifier(linear).fit(rows, KINDS)

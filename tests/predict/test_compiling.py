@@ -1,4 +1,4 @@
-"""Estimators that train another one and compile it: scikit-learn's tools around them, and their sources."""
+"""Estimators that train another estimator and compile it: scikit-learn's tools around them, and their sources."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# Each tool wraps the plain estimator once, and the compiling one once.
+# Each tool wraps the plain estimator and, in another object, the compiling one.
 AROUND = {
     "alone": lambda e: e,
     "pipeline": lambda e: make_pipeline(StandardScaler(), e),
@@ -70,7 +70,7 @@ AROUND = {
 
 @pytest.mark.parametrize("name", AROUND)
 def test_tools_around_it_predict_the_same_and_compile(name):
-    """Labels are the plain estimator's, and `compile` finds the trained estimators inside."""
+    """Labels equal the plain estimator's, and `compile` finds the trained estimators inside."""
     plain = AROUND[name](SVC()).fit(X, Y)
     fast = AROUND[name](CompiledClassifier(SVC())).fit(X, Y)
     assert (fast.predict(X) == plain.predict(X)).all()
@@ -115,7 +115,7 @@ def test_regressions_keep_the_tolerance(inner):
 
 
 def test_the_source_judges_a_compiling_regression():
-    """`verify` compares with the trained estimator, not the compiled one, whose values are only within a tolerance."""
+    """`verify` compares with the trained estimator, because the compiled one's values are only within a tolerance."""
     search = GridSearchCV(CompiledRegressor(SVR(), tolerance=0.5, mode="certified"), {"estimator__C": [1.0]}).fit(
         X, TARGET
     )
@@ -179,7 +179,7 @@ def test_documents():
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_metadata_routing(wanted):
-    """The inner estimator's request decides, and a search passes weights through."""
+    """The inner estimator's request decides whether weights are passed; a search passes them through."""
     with sklearn.config_context(enable_metadata_routing=True):
         inner = SVC().set_fit_request(sample_weight=wanted)
         compiling = CompiledClassifier(inner).set_score_request(sample_weight=False)

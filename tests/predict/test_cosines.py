@@ -36,7 +36,7 @@ def fitted(X, y, linear, *scalers, **options):
 
 
 def noise_of(pipeline, X):
-    """Bound the rounding of scikit-learn's own float64 computation."""
+    """Bound the rounding errors of scikit-learn's own float64 computation."""
     model = read_any(pipeline)
     mapped = X if model.input_map is None else model.input_map.apply(X)
     reach = model.slope * np.linalg.norm(mapped, axis=1) + model.scale
@@ -128,7 +128,7 @@ def random_model(rng, d, n, gamma, scale=1.0):
 
 
 def test_float32_bounds_hold_and_are_not_far_too_large(target):
-    """Rows are in the range where float32 range reduction works, and beyond it."""
+    """Rows are inside the range in which float32 range reduction works, and outside it."""
     rng = np.random.default_rng(1)
     model = random_model(rng, 10, 64, 0.05)
     fast = approxsvm.compile(model, tolerance=model.scale)
@@ -171,7 +171,7 @@ def model_of_classes(rng, n_classes):
 
 
 def test_the_first_of_equal_values_wins(target):
-    """If functions are equal, or differ by less than any bound, no bound decides, and the first class wins."""
+    """If functions are equal, or differ by less than any bound, no bound decides; the first class then wins."""
     rng = np.random.default_rng(0)
     model = model_of_classes(rng, 4)
     coef, intercept = model.coef.copy(), model.intercept.copy()

@@ -1,4 +1,4 @@
-"""Kernel densities: logarithms are within their bounds of the 60-digit values, for rows anywhere."""
+"""Kernel densities: for rows anywhere, logarithms differ from 60-digit values by at most their bounds."""
 
 from __future__ import annotations
 

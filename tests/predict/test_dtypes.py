@@ -1,4 +1,4 @@
-"""Rows are refused if the source computes differently in their dtype; messages name dtype, step and remedy."""
+"""Rows are refused if the source computes differently in their dtype; messages name the dtype, step and remedy."""
 
 import warnings
 from collections.abc import Callable
@@ -143,7 +143,7 @@ def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
     ):
         with pytest.raises(InputError, match="column 'a' is uint8"):
             ask(rows)
-    mixed = FRAME.astype({"a": np.float16})  # together with float64, it is converted to float64
+    mixed = FRAME.astype({"a": np.float16})  # next to float64 columns, it is converted to float64
     compiled(StandardScaler(), X=FRAME).predict(mixed)
     with pytest.raises(InputError, match="column 'a' is float16"):
         compiled(FunctionTransformer(np.log1p), X=FRAME).predict(mixed)
@@ -161,7 +161,7 @@ def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
 
 
 def encoded(small: Any, wide: Any) -> Any:
-    """Return a step that makes frame columns of two dtypes, the narrower of which would alone be read as float64."""
+    """Return a step that makes frame columns of two dtypes; by itself, the narrower one would be read as float64."""
     columns = [("a", OrdinalEncoder(dtype=small), [0]), ("b", OrdinalEncoder(dtype=wide), [1])]
     return ColumnTransformer(columns).set_output(transform="pandas")
 
@@ -183,7 +183,7 @@ def encoded(small: Any, wide: Any) -> Any:
             ((encoded(*pair), MinMaxScaler()), r"MinMaxScaler\) would compute in float\d\d, which step 'b'")
             for pair in ((np.int8, np.float32), (np.int16, np.float16), (np.uint8, np.float32))
         ),
-        # Whether a sum equals one of the training rows' depends on the order of summation.
+        # The order of summation decides whether a sum equals a training row's sum.
         ((PCA(2), OneHotEncoder(handle_unknown="ignore")), r"'onehotencoder'.*for equality.*bit for bit"),
         ((OneHotEncoder(), NORMAL), r"'quantiletransformer'.*zeros of sparse rows"),
     ],
@@ -217,7 +217,7 @@ def test_members_in_a_tuple() -> None:
 
 
 def test_verify_asks_with_the_rows_as_they_are(monkeypatch: Any) -> None:
-    """Without the dtype check, it finds the source's different labels."""
+    """Without the dtype check, `verify` finds that the source's labels differ."""
     source = make_pipeline(FunctionTransformer(np.log1p), SVC(C=10, gamma=50)).fit(TRAIN, LABELS)
     fast = approxsvm.compile(source)
     monkeypatch.setattr(Artifact, "row_dtypes", SAME)
@@ -300,7 +300,7 @@ def test_an_estimator_that_makes_an_array_of_a_frame_first() -> None:
 
 @pytest.mark.parametrize("member", [LinearSVC(), make_pipeline(RBFSampler(random_state=0), LogisticRegression())])
 def test_longdouble_values_are_not_among_maxima_of_float64(member: Any) -> None:
-    """OneVsRestClassifier predicts the first class if no value equals the maximum, which it stores in float64."""
+    """OneVsRestClassifier stores the maximum in float64, and predicts the first class if no value equals it."""
     source = OneVsRestClassifier(member).fit(TRAIN, np.digitize(TRAIN[:, 0], [3.0, 6.0]))
     rows = TRAIN.astype(np.longdouble)
     for answered, labels in ((member, LABELS), (make_pipeline(StandardScaler(), SVC()), source.predict(TRAIN))):

@@ -1,4 +1,4 @@
-"""scikit-learn's own estimator checks, as far as they apply to estimators that are fitted from the start.
+"""scikit-learn's own estimator checks, where they apply to estimators that are fitted from the start.
 
 Most checks in sklearn.utils.estimator_checks train a clone on their own data, but `fit` returns a compiled model
 unchanged. Checks that do not depend on what was learned run on every kind of compiled model. All checks run on

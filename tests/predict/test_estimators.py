@@ -35,7 +35,7 @@ def compile(model, X=None, **options):
 
 
 def tolerance(model):
-    """Return a tolerance for float32 arithmetic with a model of random numbers."""
+    """Return a tolerance for float32 arithmetic in a model with random numbers."""
     return 1e-5 * (np.abs(model.coefficients(0)).sum() + abs(model.intercept[0]))
 
 
@@ -294,7 +294,7 @@ def test_scores_of_constant_outlier_detectors(kernel):
 
 @pytest.mark.parametrize("made", [approxsvm.load, approxsvm.Predictor])
 def test_rows_of_unusual_kinds(made):
-    """Objects that define only __array__ are read; anything without real numbers raises an InputError."""
+    """Objects that define only __array__ are read; anything that is not real numbers raises an InputError."""
     fast = made(GOLDEN / "iris_classes.asvm")
     X = np.array([[5.1, 3.5, 1.4, 0.2], [6.5, 3.0, 5.5, 1.8]])
 

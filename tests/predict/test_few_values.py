@@ -1,4 +1,4 @@
-"""Support vectors on a grid of few values: rows on it use integer distances and lookups, other rows the engines."""
+"""Support vectors on a grid of few values: integer distances and lookups for rows on it, the engines for others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def on_grid(n_rows: int, n_values: list[int], seed: int, origin: float = 0.0, st
 
 
 def model_of(vectors: Any, n_labels: int = 2, gamma: float = 0.05, coef: Any = None, seed: int = 0) -> KernelModel:
-    """Return a model with random coefficients; in each pair, a class has one sign, as after training."""
+    """Return a model with random coefficients; in each pair, a class's coefficients share a sign, as after training."""
     rng = np.random.default_rng(seed)
     n_sv = vectors.shape[0]
     counts = np.full(n_labels, n_sv // n_labels)
@@ -58,7 +58,7 @@ def goes_by_few_values(evaluator: Evaluator) -> bool:
 
 
 def rows_about(vectors: Rows, n_values: list[int], origin: float, step: float) -> Rows:
-    """Return rows on the grid, at its edges and beyond, one unit in the last place off it, and far off it."""
+    """Return rows on the grid, at its edges and beyond, one unit in the last place off the grid, and far off it."""
     inside = on_grid(12, n_values, 5, origin, step)
     low, high = vectors.min(axis=0), vectors.max(axis=0)
     beside, below, above, minus = inside[:6].copy(), inside[:6].copy(), inside[:6].copy(), inside[:6].copy()
@@ -101,7 +101,7 @@ def of_sizes(scale: float) -> KernelModel:
 
 
 def of_unlike_pairs(ratio: float) -> KernelModel:
-    """Return a model in which a pair's coefficients, stored relative to the largest of all pairs, may vanish."""
+    """Return a model in which a pair's coefficients, stored relative to the largest coefficient of all, may vanish."""
     model = model_of(BINARY, 3, gamma=0.3)
     coef = np.array(model.dual_coef)
     coef[1, model.n_support[0] :] *= ratio
@@ -159,7 +159,7 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
 
 
 def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
-    """Sums nearly cancel, and rows are moved step by step to where error and bound are closest."""
+    """Sums nearly cancel, and rows move step by step to where the error is closest to its bound."""
     rng = np.random.default_rng(16)
     n_values = [2] * 36
     worst = 0.0

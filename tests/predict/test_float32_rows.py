@@ -33,7 +33,7 @@ LABELS, VALUES, BOUNDS, CERTIFIED = 1, 2, 4, 16
 
 
 def table(n=160):
-    """Return positive features (with a large mean, with none, tiny, of few values) and a label based on several."""
+    """Return positive features (one with a large mean, others tiny or with few values), and labels based on several."""
     rng = np.random.default_rng(1)
     X = np.c_[
         rng.normal(size=n) * 0.01 + 100.0,
@@ -57,7 +57,7 @@ def test_a_number_on_the_other_side_of_a_threshold_is_within_the_bound(target):
     rows = rows.reshape(-1, 6)
     source, labels = -pipeline.decision_function(rows), pipeline.predict(rows)
     assert compiled.artifact.labels.tolist() == [0, 1]
-    for unit, is_held in ((0.0, False), (UNIT32, True)):  # some rows need it
+    for unit, is_held in ((0.0, False), (UNIT32, True)):  # some rows need the bound
         native = _native.Predictor(compiled.artifact.native, target, float32_unit=unit)
         ours, values, bounds, certified = native.dense(rows, 1, LABELS + VALUES + BOUNDS + CERTIFIED)
         assert (np.abs(values - source) <= bounds + 1e-12).all() == is_held

@@ -1,4 +1,4 @@
-"""Golden artifacts from scikit-learn sources give the answers that their sources gave."""
+"""Golden artifacts compiled from scikit-learn sources give the answers that the sources gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients and their bounds, compared with formulas and the chain rule in extended precision, and with differences."""
+"""Gradients and their bounds, compared with extended-precision formulas and chain rule, and with finite differences."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def exact_gradients(model, row):
 
 
 def assert_bounded(model, fast, rows):
-    """Assert that bounds hold, in the model's order and orientation, which sources with labels 1, 0 share."""
+    """Assert that bounds hold, in the model's order and orientation; sources with labels 1, 0 share these."""
     slopes, bounds = fast.gradient(rows, return_bound=True)
     slopes, bounds = (numbers.reshape(len(rows), -1, rows.shape[1]) for numbers in (slopes, bounds))
     with np.errstate(over="ignore"):
@@ -149,7 +149,7 @@ def test_decision_values_change_by_it(name):
 
 
 def test_labels_in_another_order():
-    """The model has the pairs' labels in a different order than scikit-learn."""
+    """The model has the labels of pairs in a different order than scikit-learn."""
     rng = np.random.default_rng(0)
     model = random_model(
         0,

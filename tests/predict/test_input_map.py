@@ -97,7 +97,7 @@ def test_errors_are_never_exceeded(seed):
 
 
 def test_long_sums_are_off_by_units_in_the_last_place():
-    """Exact sums are off by units in the last place; others are within their bound, which is not far too large."""
+    """Exact sums are off by units in the last place; others are within their bounds, which are not far too large."""
     rng = np.random.default_rng(0)
     rows = 1e6 + rng.normal(size=(3, 200))
     map_ = InputMap.identity(200).then_op(Projection.about(0.0, rng.normal(size=(200, 3))))
@@ -143,7 +143,7 @@ def test_mapped_rows_are_the_sources_own_bit_for_bit(offset):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("step", [PCA(3, whiten=True), TruncatedSVD(3, random_state=0)], ids=str)
 def test_projections_stay_within_their_errors_of_source_and_real_numbers(step, dtype):
-    """Square roots, means and their products were computed in the precision in which the source was fitted."""
+    """Square roots, means and their products were computed in the source's precision when it was fitted."""
     rng = np.random.default_rng(0)
     for offset in (0.0, 1e9):
         X = rng.normal(size=(80, 6)) @ rng.normal(size=(6, 6)) + offset

@@ -138,7 +138,7 @@ FRAME = pd.DataFrame(NUMBERS, columns=list("abcdef"))
 
 
 def test_our_own_calls_miss_no_names():
-    """No warning is issued about names that only the compiled model dropped."""
+    """No warning is issued about column names that only the compiled model dropped."""
     for source in (
         SVC().fit(FRAME, Y),
         make_pipeline(StandardScaler(), SVC()).fit(FRAME, np.arange(100) % 3),
@@ -239,7 +239,7 @@ def sparse_rows(X):
 
 
 def changed(kind, **arrays):
-    """Return a sparse matrix whose arrays were replaced afterwards, which SciPy does not check."""
+    """Return a sparse matrix whose arrays are replaced after its creation, which SciPy does not check."""
     made = sparse.coo_matrix(whole_numbers(1, 5) + 1.0).asformat(kind)
     for name, change in arrays.items():
         array = getattr(made, name).copy()
@@ -288,7 +288,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_sparse_matrices_are_refused(compiled, kind):
-    """For every kind of model, nothing reads beyond the arrays, and no entry is mistaken for an unseen feature."""
+    """For every kind of model, nothing reads beyond the arrays, and no entry counts as an unseen feature by mistake."""
     make, message = BROKEN[kind]
     X = whole_numbers(0, 60)
     clipped = make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, X[:, 0] > 1)  # turns infinity into a finite number

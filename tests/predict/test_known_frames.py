@@ -1,7 +1,8 @@
 """Frames, mappings and sequences that the core reads itself, compared with the general path and the source.
 
 A frame with known columns and dtypes is read column by column. Random frames with random dtypes, column orders and gaps
-take both paths, whose results must agree row by row; the same holds for random mappings and sequences of odd values.
+take both paths, and the results must agree row by row. The same holds for random mappings and for sequences of odd
+values.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ SOURCES = {
 
 
 class NothingKnown:
-    """Sends every frame down the general path."""
+    """A stand-in that sends every frame down the general path."""
 
     def rows(self, frame: Any) -> None:
         return None
@@ -163,7 +164,7 @@ def texts(rng: Any, n_rows: int) -> Any:
 
 
 def frame_of(rng: Any, names: list[str], n_rows: int) -> Any:
-    """Return a frame with these columns; types are sometimes exchanged, or neither numbers nor strings."""
+    """Return a frame with these columns; sometimes types are exchanged or are neither numbers nor strings."""
     columns = {}
     for name in names:
         made = texts(rng, n_rows) if (name[0] == "t") != (rng.random() < 0.03) else numbers(rng, n_rows)
@@ -241,7 +242,7 @@ def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.
                     found, wanted = outcome(known._rows, given), outcome(general._rows, given)
                     assert is_same(found, wanted), (frame.dtypes, frame)
                 if type(given).__module__.startswith("pyarrow"):
-                    continue  # its null means the source's missing value, None or NaN
+                    continue  # its null stands for the source's missing value, None or NaN
                 labels, expected = outcome(pairs[0][0].predict, given), outcome(source.predict, given)
                 if not (isinstance(labels, str) or isinstance(expected, str)):
                     assert labels.tolist() == expected.tolist(), (frame.dtypes, frame)
@@ -266,7 +267,7 @@ OF_WHOLE = [
 
 @pytest.mark.parametrize("kind", EXTENSION_TYPES)
 def test_every_column_type_serves_the_calls_after_the_first(kind: str) -> None:
-    """Each extension type is tested with others, in both orders: three calls, and a single row."""
+    """Each extension type is tested with other types, in both orders, by three calls and a single row."""
     n_answers = 0
     for source in OF_WHOLE:
         fast = approxsvm.compile(source)
@@ -319,7 +320,7 @@ def _as_arrow(column: Any, kind: Any) -> Any:
     ("library", "kind"), [*(("pyarrow", kind) for kind in ARROW_TYPES), *(("polars", kind) for kind in POLARS_TYPES)]
 )
 def test_every_type_of_arrow_and_polars_serves_the_calls_after_the_first(library: str, kind: str) -> None:
-    """With any two types, in both orders, in every interface, the second and third calls answer as the first."""
+    """For any two types, in both orders and in every interface, the second and third calls answer like the first."""
     n_answers = 0
     for source in OF_WHOLE:
         fast = approxsvm.compile(source)
@@ -372,7 +373,7 @@ def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monk
 
 
 def test_keys_that_are_no_names_do_not_disturb(models: Any) -> None:
-    """A mapping's keys may be any objects that support comparison, even ones that predict meanwhile."""
+    """A mapping's keys may be any objects that support comparison, even ones that predict while they are compared."""
     source, training, pairs = models
     known, name = pairs[1][0], training.columns[0]
     full = training[training.notna().all(axis=1)]

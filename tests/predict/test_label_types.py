@@ -1,4 +1,4 @@
-"""Labels of every type, from every kind of classifier: predictions have the source's values and dtype."""
+"""Labels of every type from every kind of classifier: predictions have the source's values and dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Column names in every interface: columns are matched by name or refused, never by position despite their names."""
+"""Column names in every interface: named columns are matched by name or refused, but never matched by position."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def from_sqlite(row: pd.Series) -> sqlite3.Row:
     return connection.execute(f"select {', '.join(f'? as {name}' for name in row.index)}", tuple(row)).fetchone()
 
 
-# Everything that `predict_one` matches by name, made from a frame's row, an object Series.
+# Everything that `predict_one` matches by name, made from a row of a frame (a Series of objects).
 ROWS: dict[str, Callable[[pd.Series], Any]] = {
     "Series": lambda row: row,
     "numbers": lambda row: row if any(isinstance(value, str) for value in row) else row.astype(float),
@@ -124,7 +124,7 @@ def test_rows_of_frames_whose_columns_stand_in_another_order() -> None:
 
 
 def test_a_list_of_rows_with_names_is_refused() -> None:
-    """Such a list would be read by position, as in scikit-learn."""
+    """Such a list would be read by position, as scikit-learn does."""
     for name in ("matched by the source", "in order"):
         _, frame, fast = fitted(name)
         reordered = frame[frame.columns[::-1]]

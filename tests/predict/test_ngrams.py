@@ -17,8 +17,8 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.frames.texts import TextRows
 from approxsvm.frontends.sklearn.vectorizers import describe
 
-# Word characters of many scripts, unusual digits, marks, ligatures, characters whose case changes the length, spaces,
-# zero-width characters and halves of surrogate pairs.
+# Word characters of many scripts, unusual digits, marks, ligatures, characters whose length changes with their case,
+# spaces, zero-width characters and halves of surrogate pairs.
 LETTERS = [
     *"abcXYZ_09",
     *"İıẞßſﬁǅΣςÅÅé",

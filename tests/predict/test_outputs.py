@@ -1,4 +1,4 @@
-"""The core's outputs, compared with the oracle's, for values anywhere within their bounds; and corrupted sections."""
+"""The core's outputs, compared with the oracle's for values anywhere within their bounds, and corrupted sections."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_shares_that_are_tiny_beside_another_are_bounded():
     # The score of class 1 ranges from -1/3 to 7/3, and its calibrated share from 1e-20 to 1; other shares are 1e-20.
     small = SigmoidCalibrator(0.0, 46.0)
     head = OneVsRestCalibration((small, SigmoidCalibrator(-34.5, 34.5), small))
-    values, unknown = np.array([[1e6, 0.0, -1e6]]), np.full((1, 3), INF)  # class 1 loses both its pairs
+    values, unknown = np.array([[1e6, 0.0, -1e6]]), np.full((1, 3), INF)  # class 1 loses both of its pairs
     lowest, highest = CORE.probability_interval(head, values, unknown)
     found = CORE.probabilities(head, values)
     np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
@@ -163,7 +163,7 @@ def test_shares_that_are_tiny_beside_another_are_bounded():
 
 
 def holds(interval, exact):
-    """Return whether an interval from the core contains the numbers, or intersects their balls."""
+    """Return whether an interval from the core contains the exact numbers or, for balls, intersects them."""
     lowest, highest = interval
     low, high = exact.ends
     return ((lowest <= high) & (low <= highest)).all()

@@ -1,4 +1,4 @@
-"""Rows for which a term in the source's sum overflows float64, so that its answer results from infinity or NaN.
+"""Rows for which a term of the source's sum overflows float64, so that the source's answer stems from infinity or NaN.
 
 The function itself may be far from overflow, because large terms cancel. Such rows are rejected by every rule that
 combines models, and no certified label ever contradicts the source.
@@ -113,7 +113,7 @@ DENSE = ("machine", "landmarks, scaled", "long landmarks", "Gaussian process")  
 @pytest.mark.parametrize("mode", ["certified", "exact"])
 @pytest.mark.parametrize("name", DISTANCES)
 def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
-    """Such rows are answered as by the source, or rejected; rows of ordinary size are answered."""
+    """Such rows are answered as the source answers them, or rejected; rows of ordinary size are answered."""
     source = DISTANCES[name].fit(X, THREE if "classes" in name else TWO)
     fast, n_answered = approxsvm.compile(source, mode=mode), 0
     rows = np.concatenate([far_rows()[::3], [[1.7e308] * 4, [-1.7e308, 0, 0, 1.7e308], [0, 0, 1e307, 0], X[0]]])
@@ -135,7 +135,7 @@ def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 def test_norms_that_overflow(norm: Any, dtype: Any, mode: Any) -> None:
-    """In the source, a row divided by an infinite norm becomes zeros."""
+    """In the source, division by an infinite norm turns a row into zeros."""
     source = make_pipeline(Normalizer(norm), SVC(gamma=4.0)).fit(X, TWO)
     fast = approxsvm.compile(source, mode=mode)
     sizes = [1e15, 2e18, 1e20, 3e38] if dtype is np.float32 else [1e100, 1e153, 1e155, 1e308]

@@ -92,7 +92,7 @@ def test_modes():
         approxsvm.compile(source, mode="approximate")
     wide = SVC(kernel="poly", degree=2).fit(np.random.default_rng(0).normal(size=(20, 60)), np.arange(20) % 2)
     fast = approxsvm.compile(wide)
-    assert fast.summary.mode == "exact"  # the form has more terms than the support vectors
+    assert fast.summary.mode == "exact"  # evaluating the form would take more terms than the support vectors
     assert "would cost more" in fast.summary.plan
     approximate = approxsvm.compile(wide, mode="approximate")
     assert approximate.summary.mode == "approximate"
@@ -122,7 +122,7 @@ def test_linear_machines_have_no_gamma():
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_what_underflows_is_written_and_read(degree, tmp_path):
-    """Kernel values that underflow float64 are multiplied by huge coefficients, so check rows differ by the loss."""
+    """Huge coefficients multiply kernel values that underflow float64, so check rows differ by what was lost."""
     rng = np.random.default_rng(0)
     for gamma, size, factor, coef0 in itertools.product(
         (1e-300, 1e-150, 1e150), (1e-150, 1.0), (1.0, 1e200), (0.0, 1e-200)

@@ -1,4 +1,4 @@
-"""The predictor that needs only NumPy gives the estimators' answers, without their libraries."""
+"""The predictor, which needs only NumPy, gives the estimators' answers without their libraries."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_scores_and_probabilities_that_a_model_lacks():
 
 
 def test_predictors_can_be_pickled():
-    """A predictor sent to another process is pickled; the copy has the same artifact and number of threads."""
+    """A predictor is pickled when sent to another process; the copy has the same artifact and number of threads."""
     predictor = approxsvm.Predictor(GOLDEN / "iris_classes.asvm", n_jobs=2)
     copy = pickle.loads(pickle.dumps(predictor))
     assert copy.artifact == predictor.artifact

@@ -1,4 +1,4 @@
-"""The guarantees on the paper's data: labels and sizes. Skipped if $APPROXSVM_DATA is absent."""
+"""Guarantees on the paper's data: labels and sizes. The tests are skipped if $APPROXSVM_DATA is absent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from approxsvm.runtime.evaluator import STAGES
 
 
 def sq_distances(rows, vectors):
-    """Use differences or, for integers as in a9a, a matrix product, which is also exact and much faster."""
+    """Use differences or, for integers as in a9a, a matrix product, which is then also exact and much faster."""
     if (rows % 1 == 0).all() and (vectors % 1 == 0).all():
         squares = [np.einsum("ij,ij->i", side, side) for side in (rows, vectors)]
         return squares[0][:, np.newaxis] + squares[1] - 2.0 * (rows @ vectors.T)
@@ -40,7 +40,7 @@ def read_data(unpacked):
 
 @pytest.fixture(scope="module")
 def judged(unpacked, read_data):
-    """Return a function that returns a model, rows, targets, and exact values."""
+    """Return a function that returns a model together with rows, targets, and exact values."""
 
     def read(name, data, n_features, n_rows):
         model = approxsvm.read_libsvm_model(unpacked(f"models/{name}.model.xz"), n_features=n_features)
@@ -116,7 +116,7 @@ def test_no_label_differs_and_no_bound_is_exceeded(judged, name, data, n_feature
     for mode in ("certified", "exact"):
         forced = {"degree": 2, "n_centers": 1} if mode == "certified" else {}
         artifact = approxsvm.compile(model, mode=mode, **forced).artifact
-        n = 4_000 if mode == "certified" else 200  # the engine alone treats all rows alike
+        n = 4_000 if mode == "certified" else 200  # without expansions, all rows are treated alike
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
             for values, bounds, stages in (
@@ -134,7 +134,7 @@ def csr_results(predictor, X):
 
 
 def test_mnist(unpacked):
-    """Digit 1 against the rest, with a sixth of the support vectors: every row is within the requested tolerance."""
+    """Digit 1 vs. the rest, with a sixth of the support vectors: every row is within the requested tolerance."""
     whole = approxsvm.read_libsvm_model(unpacked("models/mnist1_g1e-4.model.xz"), n_features=784)
     model = replace(
         whole,
@@ -145,7 +145,7 @@ def test_mnist(unpacked):
     images = gzip.decompress(stored("data/t10k-images-idx3-ubyte.gz").read_bytes())
     X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:500] / 255.0
     exact = exact_values(model, X)
-    # The chosen plan, and an expansion with a tolerance, with which every row passes through the cascade.
+    # The chosen plan, and an expansion with a tolerance, which makes every row pass through the cascade.
     for options in ({}, {"tolerance": 1e-6, "degree": 2, "n_centers": 1}):
         fast = approxsvm.compile(model, **options)
         assert fast.artifact.mode == ("certified" if options else "exact")

@@ -1,6 +1,7 @@
-"""Bounds on rounding errors are at least the sums in their derivations (cpp/include/approxsvm/bounds).
+"""Bounds on rounding errors are at least as large as the sums in their derivations (cpp/include/approxsvm/bounds).
 
-Real errors are far below such bounds, so no test of errors notices a missing term. In each model, one term dominates.
+Real errors are far below such bounds, so no test of errors would notice a missing term. In each model, one term
+dominates.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ SIGNS = np.tile(np.repeat([1.0 + 1e-5, -1.0], len(PLANE)), 2)  # the difference 
 @pytest.mark.parametrize("gamma", [1e-8, 1.0, 4.0])
 @pytest.mark.parametrize("cancels", [True, False])
 def test_sums_in_few_coordinates(target: str, cancels: bool, gamma: float) -> None:
-    """All vectors lie in the subspace. Functions near 0 have errors only from sums, others also from rounded rows."""
+    """All vectors lie in the subspace. Functions near 0 have errors only from sums; others, also from rounded rows."""
     if cancels:
         one = machine(PLANE, gamma).dual_coef[0, : len(PLANE)]
         model = machine(PAIRS, gamma)
@@ -153,14 +154,14 @@ def test_sums_in_few_coordinates(target: str, cancels: bool, gamma: float) -> No
 
 
 def pairs(vectors: Rows, gamma: float, margin: float, n_labels: int) -> KernelModel:
-    """Return classes with equal vectors and weights: a pair's value is its intercept (`margin` for the first pair)."""
+    """Return classes with equal vectors and weights; a pair's value is its intercept (`margin` for the first pair)."""
     n, rng = len(vectors), np.random.default_rng(0)
     of_class, other = np.repeat(np.arange(n_labels), n), np.arange(n_labels - 1)[:, np.newaxis]
     signs = np.where(other + (other >= of_class) > of_class, 1.0, -1.0)
     intercept = np.ones(n_labels * (n_labels - 1) // 2)
     intercept[0] = margin
     coef = signs * np.tile(rng.uniform(0.5, 1.0, n).astype(np.float32), n_labels)
-    # Half of the coefficients differ slightly, so that functions have gradients.
+    # Half of the coefficients differ slightly so that functions have gradients.
     coef[:, ::2] *= 1.0 + 2.0**-40
     labels, counts = np.arange(n_labels), np.full(n_labels, n)
     return KernelModel("classification", np.tile(vectors, (n_labels, 1)), coef, intercept, gamma, labels, counts)
@@ -183,7 +184,7 @@ NEAR: dict[str, tuple[Rows, float, Rows]] = {
 @pytest.mark.parametrize("n_labels", [3, 8])
 @pytest.mark.parametrize("name", NEAR)
 def test_a_margin_within_the_bound_is_left_to_float64(target: str, name: str, n_labels: int, copies: int) -> None:
-    """Labels alone are requested, from the engine for all pairs and for a winner's lists, in blocks and for one row."""
+    """Only labels are requested, from the engines for all pairs and for a winner's lists, in blocks and for one row."""
     x, gamma, row = NEAR[name]
     vectors = np.vstack([x, -x])
     one = pairs(vectors, gamma, 1.0, 2)
@@ -244,7 +245,7 @@ def functions(n: int, gamma: float, **more: Any) -> KernelModel:
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_errors_of_the_model_are_part_of_each_bound(target: str, n: int) -> None:
-    """The frontend assigns each function an error, compared with which rounding is negligible."""
+    """The frontend assigns each function an error, in comparison with which rounding is negligible."""
     error = 3.0 + np.arange(n)
     model = functions(n, 0.3, value_error=error)
     if n == 1:
@@ -314,7 +315,7 @@ def test_a_margin_within_the_error_of_mapped_rows_is_left_to_the_definition(
 def test_intercepts_round(target: str) -> None:
     model = replace(machine(PLANE, 1.0), intercept=np.array([2.0**40]))
     rows = 0.9 * PLANE[:9]
-    far = replace(machine(SPHERE, 1e9), intercept=np.array([2.0**40]))  # for which float64 is not accurate
+    far = replace(machine(SPHERE, 1e9), intercept=np.array([2.0**40]))  # float64 is not accurate for this model
     for one, artifact in ((rows, in_subspaces(model, (4,))), (SPHERE, approxsvm.compile(far, mode="exact").artifact)):
         for values in ("settled", "exact"):
             for bounds, _ in by_every_layout(Evaluator(artifact), one, values):
@@ -336,7 +337,7 @@ def test_rough_expansions_of_functions_are_not_trusted(target: str, n: int) -> N
 
 
 def test_values_beside_their_grid_are_part_of_bounds(target: str) -> None:
-    """Thirds are rounded. Rows are so far from all vectors that no other error in the sums is as large."""
+    """Thirds are rounded, and rows are so far from all vectors that no other error in the sums is as large."""
     rng = np.random.default_rng(2)
     x, rows = (rng.integers(0, 4, (n, 24)) * (1.0 / 3.0) for n in (60, 6))
     gap = float(abs(3 * Fraction(1.0 / 3.0) - 1))

@@ -1,4 +1,4 @@
-"""Support vectors with few nonzeros: stored by columns in the exact engine, or relative to a frequent row."""
+"""Support vectors with few nonzeros, stored by columns in the exact engine or relative to a frequent row."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_memory_follows_the_values() -> None:
     svc_like = text_model(2, n_features=1 << 20, n_sv=3000)
     vectors: Any = svc_like.support_vectors
     compiled = approxsvm.compile(svc_like)
-    assert len(compiled.artifact.data) < 20 * vectors.nnz + (4 << 20)  # and a center
+    assert len(compiled.artifact.data) < 20 * vectors.nnz + (4 << 20)  # includes a center
     values = Evaluator(compiled.artifact).evaluate(X[:50], VALUES, "exact")
     kernel = np.exp(-svc_like.gamma * np.maximum(2.0 - 2.0 * (X[:50] @ vectors.T).toarray(), 0.0))
     assert np.allclose(values, kernel @ svc_like.coefficients(0) + svc_like.intercept[0], rtol=0, atol=1e-9)
@@ -116,9 +116,9 @@ def test_memory_follows_the_values() -> None:
 def test_the_norm_of_a_long_support_vector_errs_more_than_its_product_with_a_short_row(
     target: str, by_columns: bool
 ) -> None:
-    """A row without nonzeros has exact products, but a support vector's norm undergoes all its roundings."""
+    """A row without nonzeros has exact products, whereas a support vector's norm undergoes all of its roundings."""
     d, n_light = (4000, 60) if by_columns else (1200, 1)
-    long = np.full(d - 400, 2.0**-26.5 * (1.0 + 1e-3))  # squares that round each sum up
+    long = np.full(d - 400, 2.0**-26.5 * (1.0 + 1e-3))  # adding its squares rounds each sum up
     long[:8] = 1.0
     light = np.arange(n_light)
     vectors = csr_array(

@@ -1,4 +1,4 @@
-"""Rows of any dtype and layout: every Python interface gives the same answers as for the numbers in float64."""
+"""Rows of any dtype and layout: every Python interface gives the same answers as for the same numbers in float64."""
 
 from collections.abc import Callable
 from typing import Any

@@ -92,7 +92,7 @@ def test_the_c_library(mixed):
 
 @pytest.mark.parametrize("category", [0.1, float(2**24 + 1)])
 def test_categories_that_are_no_float32_are_refused_where_rows_are(category, tmp_path):
-    """A graph for float64 rows finds such categories; a float32 row could not contain them."""
+    """A graph for float64 rows matches such categories, which no float32 row could contain."""
     X = np.tile([[1.0], [category], [2.0]], (10, 1))
     pipeline = make_pipeline(OneHotEncoder(), SVC()).fit(X, X[:, 0] == category)
     compiled = approxsvm.compile(pipeline)

@@ -139,7 +139,7 @@ def exact_piece(pieces, i, x):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_piecewise_polynomials_hold_their_errors(seed):
-    """A preceding projection has large errors: any row within them may be the exact one."""
+    """A preceding projection has large errors; any row within these errors may be the exact one."""
     rng = np.random.default_rng(seed)
     degree, n_edges = int(rng.integers(0, 6)), int(rng.integers(0, 9))
     edges = np.unique(rng.normal(size=n_edges).round(int(rng.integers(1, 6))))
@@ -200,7 +200,7 @@ def test_functions_of_one_feature_hold_their_errors():
         given, errors = step.mapper()(numbers[:, np.newaxis], came[:, np.newaxis], is_source=False)
         for x, y, error in zip(moved, given[:, 0].tolist(), errors[:, 0].tolist(), strict=True):
             assert abs(function(x) - mpmath.mpf(y)) <= error
-        near = (came == 0) & np.isfinite(errors[:, 0])  # the step's own errors are useful
+        near = (came == 0) & np.isfinite(errors[:, 0])  # here the step's own errors must be small
         assert (errors[near, 0] <= 1e-10 * (1 + np.abs(numbers[near]) + np.abs(given[near, 0]))).all()
 
 

@@ -1,4 +1,4 @@
-"""Frames for a ColumnTransformer: columns are matched by name; dropped ones may contain text or NaN, or be absent.
+"""Frames for a ColumnTransformer: columns are matched by name; dropped columns may contain text or NaN, or be absent.
 
 Each frame is passed to every interface, and every answer is the source's.
 """
@@ -171,7 +171,7 @@ def test_a_step_that_names_columns_by_position_needs_their_order() -> None:
 
 
 def test_arrays_go_by_position() -> None:
-    """As in scikit-learn, only the number of columns matters, and unused ones may contain anything."""
+    """As in scikit-learn, only the number of columns matters, and unused columns may contain anything."""
     rows = FRAME.to_numpy()
     source = make_pipeline(make_column_transformer((StandardScaler(with_mean=False), [3, 1])), SVC()).fit(rows, Y)
     expected = source.predict(rows).tolist()
@@ -310,7 +310,7 @@ def test_libsvm_text_with_unused_features(tmp_path: Path) -> None:
 
 
 def test_a_saved_flag_says_which_models_take_frames_so(tmp_path: Path) -> None:
-    """Every column is used here, and none is changed, so only the flag distinguishes the models."""
+    """Every column is used here, and none is changed, so the models differ only in the flag."""
     frame = FRAME[["age", "fare"]]
     keep = make_column_transformer(("passthrough", ["age", "fare"]))
     source = make_pipeline(keep, SVC(gamma=0.01)).fit(frame, Y)

@@ -1,4 +1,4 @@
-"""Text pipelines: the artifact stores the vectorizer as data; every interface accepts texts or sparse rows."""
+"""Text pipelines: the artifact stores the vectorizer as data, and every interface accepts texts or sparse rows."""
 
 from __future__ import annotations
 

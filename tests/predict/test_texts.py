@@ -1,4 +1,4 @@
-"""Text columns: scikit-learn's answers for tables, and the same ones for codes, in every interface."""
+"""Text columns: in every interface, tables get scikit-learn's answers, and codes get the same answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def texts_only(step, *, missing=0.1, values=("a", "b", "ccc", "é")):
 
 
 def agrees(source, compiled, rows):
-    """Check row by row that the compiled model refuses what the source refuses, and otherwise gives its labels."""
+    """Check row by row that the compiled model refuses what the source refuses, and otherwise predicts its labels."""
     n_refused = 0
     for k in range(len(rows)):
         row = rows.iloc[[k]]
@@ -77,7 +77,7 @@ def test_none_is_a_category_of_its_own_where_the_source_has_it_so():
     source.fit(frame, frame["x"] > 0)
     compiled = approxsvm.compile(source)
     assert agrees(source, compiled, frame.iloc[:15]) == 0
-    assert compiled.artifact.texts[0].null == NONE  # for tables with one kind of missing values
+    assert compiled.artifact.texts[0].null == NONE  # in tables, which have one kind of missing value
     nan = frame.iloc[[0]].assign(t=np.nan)
     assert (compiled.artifact.input_map.apply(compiled._rows(nan))[0, :5] == 0).all()
     arrow = pa.Table.from_pandas(frame)
@@ -304,7 +304,7 @@ def test_what_may_be_missing_or_unknown_is_refused(value):
     ids=["ignore", "error", "codes"],
 )
 def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder, missing):
-    """Pipelines for Titanic passengers do this, because their class is a number."""
+    """Pipelines for Titanic passengers do this because the passengers' class is a number."""
     rng = np.random.default_rng(0)
 
     def passengers(n_rows, has_gaps=False):

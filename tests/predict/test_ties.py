@@ -1,4 +1,4 @@
-"""Rows at a tie between classes: labels are those elected by all pairs, summed by the definition."""
+"""Rows at a tie between classes get the labels elected by all pairs, which are summed by the definition."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_tolerance_that_scaling_cannot_keep_is_refused_when_compiling():
 
 
 def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
-    """The sample gives no hint of a row that loses all its digits in scaling, but lands among the support vectors."""
+    """Nothing in the sample hints at a row that loses all its digits in scaling but lands among the support vectors."""
     X, _ = data(0.0)
     source = make_pipeline(PCA(3), SVR(C=10)).fit(X, np.sin(X.sum(axis=1)))
     source[0].components_[:] = [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
@@ -74,11 +74,11 @@ def test_a_row_that_misses_its_tolerance_is_refused_by_its_number():
     with pytest.raises(InputError, match=r"row 5: its value is certain to .* not to the tolerance of 1e-07"):
         fast.predict(rows)
     far = np.full((1, X.shape[1]), 1e18) * [1.0, 1.0, 1.0, -1.0]
-    assert fast.error_bound(far)[0] <= 1e-7  # all kernel values vanish there, whatever the exact distance
+    assert fast.error_bound(far)[0] <= 1e-7  # all kernel values vanish there, regardless of the exact distance
 
 
 def answering_otherwise(monkeypatch, change):
-    """Make scikit-learn's copy of LIBSVM predict something else, below everything that a reader can see."""
+    """Make scikit-learn's copy of LIBSVM predict something else, at a level that no reader can see."""
     predict = sklearn.svm._base.libsvm.predict
     stand_in = SimpleNamespace(**vars(sklearn.svm._base.libsvm))
     stand_in.predict = lambda *given, **named: change(predict(*given, **named))

@@ -1,4 +1,4 @@
-"""Labels by votes, for models whose classes rarely win all their pairs: cycles, equal votes and zero-valued pairs."""
+"""Labels by votes for models whose classes rarely win all their pairs: cycles, equal votes and pairs with value 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.float64]
 
 
 def _model(random: np.random.Generator, n_classes: int) -> tuple[KernelModel, Rows]:
-    """Return a model with two classes of equal vectors and pairs often near 0, and rows, some between two vectors."""
+    """Return a model (two classes have equal vectors, pairs are often near 0), and rows, some between two vectors."""
     n_features, n_support = int(random.integers(2, 40)), random.integers(1, 9, n_classes)
     n_support[1] = n_support[0]
     owner = np.repeat(np.arange(n_classes), n_support)
@@ -57,7 +57,7 @@ def _values(x: Rows, coef: Rows, n_support: Any, gamma: float, rows: Rows) -> np
 
 
 def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
-    """Return each row's winner, or -1 if pairs with values within 1e-11 of their absolute sums could change it."""
+    """Return each row's winner, or -1 if it depends on pairs whose values are within 1e-11 of their absolute sums."""
     k = len(model.labels)
     values = _values(np.asarray(model.support_vectors), model.dual_coef, model.n_support, model.gamma, rows)
     values = values + model.intercept

@@ -8,10 +8,12 @@
     executors/   interfaces that answer rows: Python, C, C++, C99, ONNX, wasm, commands
     properties   properties that every answer must have
     test_zoo     entries x executors x properties: a seeded selection
-    composed     one random source, tested
-    random_... sources and rows; tampering: changes to fitted sources; shrinking: finding the smallest source with a
-    fault workers processes that try one source after another past_faults faults fixed in the past, as edits that
-    restore them: does the zoo find them?
+    composed     the test of one random source
+    random_...   random sources and rows
+    tampering    changes to fitted sources
+    shrinking    reduction to the smallest source with a fault
+    workers      processes that test one source after another
+    past_faults  past faults as edits that restore them; the zoo must find them
 
-``python -m tests.zoo --seconds 600`` tests everything, and randomly composed sources, for the given time.
+``python -m tests.zoo --seconds 600`` tests all entries and randomly composed sources for the given time.
 """

@@ -1,11 +1,11 @@
-"""Test the whole zoo and composed sources for a given time, and print each fault in a few lines.
+"""Test the whole zoo and composed sources for a given time, and describe each fault in a few lines.
 
     python -m tests.zoo --seconds 600 --workers 2
     python -m tests.zoo --only "three classes" --executors "batch,predict_one"
     python -m tests.zoo --number 4711          # one source again, with full output
 
-Sources are numbered: even numbers are entries with hostile rows from new seeds, odd ones are composed at random.
-The exit code is 1 if a fault is found.
+Sources are numbered: even numbers denote entries with hostile rows from new seeds, odd numbers randomly composed
+sources. The exit code is 1 if a fault is found.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _print_counts(title: str, reasons: object) -> None:
 
 
 def _key(tried: Attempt, fault: Fault) -> str:
-    """Return a key shared by faults with the same cause; for differing answers: the methods and the changes."""
+    """Return a key shared by faults with the same cause; for differing answers, it consists of methods and changes."""
     if not fault.words.startswith("differs"):
         return _alike(fault.words)
     changes = [re.sub(r" at .*| is .*|=.*", "", change) for change in tried.changes if "not possible" not in change]
@@ -77,7 +77,7 @@ def _key(tried: Attempt, fault: Fault) -> str:
 
 
 def _alike(words: str) -> str:
-    """Return the first clause without numbers, step names and bracketed text, so that similar ones count as one."""
+    """Return the first clause without numbers, step names and bracketed text, so that similar reasons count as one."""
     clause = re.split(r"; |\n", words, maxsplit=1)[0]
     clause = re.sub(r"(step '[^']*'( of the pipeline:)? )+", "step ... ", clause)
     clause = re.sub(r"[([].*[)\]]", "(...)", clause)

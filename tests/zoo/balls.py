@@ -1,8 +1,8 @@
 """Ball arithmetic: values in extended precision, each with a bound on its distance from the exact value.
 
 Each operation guarantees that its result contains the exact results for all operands in the given balls. A radius
-allows for two units of rounding per operation, and four per C library function. Overflow and NaN are ordinary values
-here: callers silence NumPy's warnings (`quiet`).
+allows for rounding by two units per operation, and by four per C library function. Overflow and NaN are ordinary
+results here, so callers silence NumPy's warnings (`quiet`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 from scipy.special import ndtri
 
 Extended = np.longdouble
-# Two units of rounding, and an allowance for underflow.
+# Rounding by two units, and an allowance for underflow.
 _UNIT = np.finfo(Extended).eps
 _TINY = 4 * np.finfo(Extended).smallest_subnormal
-_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's: products of halves are exact
-_UP = 1 + Extended(2.0**-30)  # because radii are themselves sums of a few rounded products
+_SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's; products of halves are exact
+_UP = 1 + Extended(2.0**-30)  # covers rounding in the radii, which are sums of a few products
 quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """Arrays of midpoints and radii; an undefined value is NaN, and an unknown one has an infinite radius."""
+    """Arrays of midpoints and radii. An undefined value has a NaN midpoint, an unknown one an infinite radius."""
 
     mid: Any
     rad: Any
 
-    # NumPy arrays on the left leave operations to the ball.
+    # Makes NumPy arrays on the left defer to the ball's operators.
     __array_ufunc__ = None
 
     @classmethod
@@ -44,7 +44,7 @@ class Ball:
 
     @classmethod
     def rounded(cls, mid: Any, rad: Any, units: float = 1.0) -> Ball:
-        """Return balls whose midpoints were rounded by at most this many units."""
+        """Return balls whose midpoints were rounded by at most `units` units."""
         rad = np.where(rad + units > 0, (rad + units * _UNIT * np.abs(mid)) * _UP + _TINY, 0)
         return cls(mid, np.where(np.isnan(rad), np.inf, rad))
 
@@ -135,7 +135,7 @@ class Ball:
         return Ball(np.minimum(np.maximum(self.mid, low), high), np.where(is_beyond, 0, self.rad))
 
     def _bent(self, function: Callable[[Any], Any], steepness: Callable[[Any, Any], Any]) -> Ball:
-        """Apply a C library function; `steepness` bounds its change within the radius."""
+        """Apply a C library function; `steepness` bounds its change over the ball."""
         return Ball.rounded(function(self.mid), np.where(self.rad > 0, steepness(self.mid, self.rad), 0), 4.0)
 
     def abs(self) -> Ball:
@@ -188,7 +188,7 @@ class Ball:
         )
 
     def steps(self, function: Callable[[Any], Any], most: Any = 0) -> Ball:
-        """Apply a monotone function, with radii from its values at both endpoints; none is below `most`."""
+        """Apply a monotone function; radii result from its values at both endpoints and are at least `most`."""
         mid = function(self.mid)
         low, high = (np.abs(function(end) - mid) for end in self.ends)
         return Ball.rounded(mid, np.maximum(np.maximum(low, high), most), 8.0)

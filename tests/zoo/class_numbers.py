@@ -33,13 +33,13 @@ def has_probabilities(head: Probability | None) -> bool:
 
 
 def scores(outputs: Outputs, values: Ball) -> Ball:
-    """Return a score for each of several classes: its own value, or its votes plus a function of its values' sum."""
+    """Return each class's score: its own value, or its votes plus a function of the sum of its values."""
     return values if outputs.of_each_class else one_vs_rest_scores(values)
 
 
 @quiet
 def one_vs_rest_scores(values: Ball) -> Ball:
-    """Return votes + s / (3 (|s| + 1)), where s sums the values in favor; 0 is a vote for the first class of a pair."""
+    """Return votes + s / (3 (|s| + 1)), where s sums the values in favor; 0 votes for the first class of its pair."""
     n_classes = count_classes(values.mid.shape[1])
     zeros = np.zeros(len(values.mid))
     votes, sums = [[Ball.of(zeros)] * n_classes for _ in range(2)]
@@ -54,7 +54,7 @@ def one_vs_rest_scores(values: Ball) -> Ball:
 
 
 def winner(values: Any) -> Any:
-    """Return the class with the most votes (the first if tied); 0 is a vote for the second class of its pair."""
+    """Return the class with the most votes; ties go to the first class; 0 votes for the second class of its pair."""
     n_classes = count_classes(values.shape[1])
     votes = np.zeros((len(values), n_classes), np.intp)
     for k, (i, j) in enumerate(class_pairs(n_classes)):
@@ -75,7 +75,7 @@ def predicted_class(outputs: Outputs, values: Ball, shares: Ball | None = None) 
 
 
 def by_numbers(outputs: Outputs, numbers: Any) -> Any:
-    """Return the class with the largest number (the first if tied), or one of two classes by a threshold."""
+    """Return the class with the largest number (ties go to the first), or one of two classes by a threshold."""
     if outputs.threshold is None:
         return numbers.argmax(axis=1)
     label = outputs.threshold_label
@@ -107,7 +107,7 @@ def known(found: Any) -> Ball:
 
 @quiet
 def probabilities(outputs: Outputs, values: Ball) -> Ball:
-    """Return the probabilities of the classes, or of (normal, outlier), computed from decision values."""
+    """Return class probabilities, or those for (normal, outlier), computed from decision values."""
     head, is_binary = outputs.probability, values.mid.shape[1] == 1
     if isinstance(head, PairwiseSigmoid):
         return _in_unit(_of_pairs(head, values))
@@ -139,7 +139,7 @@ def shares(of_each: Ball, of_nothing: float = 0.0) -> Ball:
 
 
 def _in_unit(found: Ball) -> Ball:
-    """Limit radii to 1, because probabilities cannot be further off."""
+    """Limit radii to 1, because errors of probabilities cannot be larger."""
     return Ball(found.mid, np.minimum(found.rad, 1))
 
 
@@ -187,7 +187,7 @@ def _of_pairs(head: PairwiseSigmoid, values: Ball) -> Ball:
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         pairwise[:, i, j], pairwise[:, j, i] = first.mid[:, k], 1 - first.mid[:, k]
     found, is_known = _coupled(pairwise)
-    # The number of sweeps over a row, which changes it by up to the tolerance, may vary within the radius.
+    # Within the radius, the number of sweeps may vary; one sweep changes a row by up to the tolerance.
     return Ball(found, np.where(is_known & (first.rad.max(axis=1) < 1e-12), 1e-12, 1.0)[:, np.newaxis] + 0 * found)
 
 

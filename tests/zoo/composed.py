@@ -1,8 +1,8 @@
-"""One randomly composed source, or one entry of the zoo with new rows, tested through the interfaces.
+"""The test of one randomly composed source, or of one zoo entry with new rows, through the interfaces.
 
 A composed source is determined by a seed. It is random (random_sources.py) or an entry of the zoo with other
-parameters, rows, preceding steps or wrappers, sometimes changed after fit in a way that its type does not show
-(tampering.py). The first fault of a kind is reduced (shrinking.py) to a few lines of Python.
+parameters, rows, preceding steps or wrappers, and sometimes it is changed after fit in a way that its type does not
+show (tampering.py). The first fault of each kind is reduced (shrinking.py) to a few lines of Python.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from zoo.tampering import parts_of
 _SHRINKING_SECONDS = 20.0
 _FEW_ROWS = 7
 _ASKED = 8  # approximate number of interfaces asked about each composed source
-_SCRIPTS = 4  # faults of one kind that each process reduces
-ESTIMATOR = "the estimator"  # its methods and verify, in addition to the executors
-# Source errors for rows that compiled models accept: sparse rows, no rows, arrays where columns have names, duplicate
-# names of unused columns; and errors of NumPy, pandas and SciPy, if the source itself fails.
+_SCRIPTS = 4  # number of faults of one kind that each process reduces
+ESTIMATOR = "the estimator"  # stands for its methods and verify, which are tested in addition to the executors
+# Errors of sources for rows that compiled models accept: sparse rows, zero rows, arrays instead of named columns, and
+# duplicate names of unused columns; also errors raised by NumPy, pandas and SciPy if the source itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
     r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast|Expected unique column names|"
@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def kind(self) -> str:
-        """The place and the beginning of the words, without numbers: usually equal for faults with the same cause."""
+        """The place and the first words, without numbers; usually equal for faults with the same cause."""
         return f"{self.place}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', self.words)[:60]}"
 
 
@@ -75,20 +75,20 @@ class Fault:
 class Judged:
     """The test result for one source."""
 
-    verdict: str  # "compiled"; or "not fitted", "refused", "source has no answer"
-    reason: str = ""  # for the verdict
+    verdict: str  # "compiled", "not fitted", "refused", or "source has no answer"
+    reason: str = ""  # reason for the verdict
     n_answers: int = 0  # rows times interfaces
     faults: tuple[Fault, ...] = ()
-    refused: tuple[str, ...] = ()  # why interfaces refuse rows that the source answers
+    refused: tuple[str, ...] = ()  # reasons why interfaces refuse rows that the source answers
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One source, how it was made, and the result."""
+    """One source, with a description of how it was made and the test result."""
 
-    index: int  # its number, as for --number
+    index: int  # its number, as in --number
     source: str
-    form: str = ""  # of the training rows
+    form: str = ""  # form of the training rows
     changes: tuple[str, ...] = ()  # changes made after fitting
     judged: Judged = field(default_factory=lambda: Judged("not fitted"))
     script: str = ""  # Python code that reproduces the first fault
@@ -96,7 +96,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Zoo:
-    """Entries and executors under test."""
+    """The entries and executors under test."""
 
     entries: Sequence[Entry]
     executors: Sequence[Executor]
@@ -161,7 +161,7 @@ def entry_faults(
 def composed_attempt(
     zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None
 ) -> Attempt:
-    """Test one composed source, and reduce its first fault of a kind that is still rare in `known`."""
+    """Test one composed source, and reduce its first fault whose kind is still rare in `known`."""
     draw = Draw(seed, index)
     with quiet() as folder:
         say("source")
@@ -225,7 +225,7 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
         except Exception as error:
             return Judged("refused", faults=(Fault("compile", f"{type(error).__name__}: {error}"),))
         first = answers(source, case.table.take(slice(_FEW_ROWS)))["predict"]
-        if isinstance(first, Exception):  # it refuses its training rows, so its refusals say nothing about rows
+        if isinstance(first, Exception):  # it refuses its training rows, so its refusals reveal nothing about rows
             return Judged("source has no answer", type(first).__name__, 0, tuple(found))
         n_answers, refused = 0, []
         places = [place for place in (ESTIMATOR, *executors) if _name(place) in case.asks]
@@ -249,7 +249,7 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
 
 
 def _may_be_answered(source: Any, table: Table, problem: Exception) -> bool:
-    """Return whether the source refuses a table, or its first rows alone, with an error listed in _MAY_BE_ANSWERED."""
+    """Return whether the source's error for a table, or for its first rows alone, is listed in _MAY_BE_ANSWERED."""
     problems = [problem, *(answers(source, table.take(slice(i, i + 1)))["predict"] for i in range(2))]
     return any(isinstance(one, Exception) and re.search(_MAY_BE_ANSWERED, str(one)) for one in problems)
 
@@ -272,7 +272,7 @@ def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
 
 
 def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:
-    """Yield the same faults, and exceptions as faults or refusals."""
+    """Yield the faults from `_asked`, and exceptions as faults or refusals."""
     if not isinstance(place, str) and place.why_not(one):
         return
     try:

@@ -42,12 +42,12 @@ def _finite(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Functions sum_i alpha_i K(x_i, row) + b, one per pair of classes, and a program's predictions from them."""
+    """Functions sum_i alpha_i K(x_i, row) + b, one per pair of classes, from which a program predicts."""
 
     vectors: Any
     functions: list[tuple[Any, Any, float]]  # indices of vectors, alpha, b
     kernel: Callable[[Any, Any], Any]
-    labels: Any = None  # of a classifier: the first class wins a pair if the value is above 0, and ties
+    labels: Any = None  # a classifier's labels; the first class wins its pairs with values above 0, and ties
 
     def predict(self, X: Any) -> Any:
         rows, vectors = _finite(X).astype(np.longdouble), np.asarray(self.vectors, np.longdouble)
@@ -134,7 +134,7 @@ class Libsvm:
         return [self._util.gen_svm_nodearray(row)[0] for row in self.scaled(_finite(X)).tolist()]
 
     def predict(self, X: Any) -> Any:
-        """Call the C function: svmutil.svm_predict allocates only one value for a nu-SVC with any number of classes."""
+        """Call the C function, because svmutil.svm_predict allocates only one value for a multiclass nu-SVC."""
         found = [self._util.libsvm.svm_predict(self.model, nodes) for nodes in self._nodes(X)]
         return np.array(found) * self.unit[0] + self.unit[1]
 
@@ -177,7 +177,7 @@ def _with_range(judge: Libsvm, folder: Path) -> Any:
 
 
 def _with_scale_of_e1071(judge: Libsvm, folder: Path) -> Any:
-    """Write scale files as R's write.svm does: a center and a scale per line."""
+    """Write scale files as R's write.svm does, with a center and a scale on each line."""
     numbers = zip(_CENTER.tolist(), _SCALE.tolist(), strict=True)
     (folder / "model.scale").write_text("".join(f"{center!r} {scale!r}\n" for center, scale in numbers))
     (folder / "model.yscale").write_text("{1!r} {0!r}\n".format(*judge.unit))
@@ -185,7 +185,7 @@ def _with_scale_of_e1071(judge: Libsvm, folder: Path) -> Any:
 
 
 def _with_scaling_of_pcl(judge: Libsvm, folder: Path) -> Path:
-    """Write a model file as the Point Cloud Library does: a line lists each feature's divisor."""
+    """Write a model file as the Point Cloud Library does, with a line that lists each feature's divisor."""
     path = _file(judge, folder)
     line = " ".join(f"{k}:{8.0!r}" for k in range(1, _N_COLUMNS + 1))
     path.write_text(path.read_text().replace("SV\n", f"scaling {line}\nSV\n"))
@@ -205,7 +205,7 @@ def _vmaf(judge: Libsvm, folder: Path) -> Path:
     return folder / "vmaf.json"
 
 
-# --- libraries that cannot be installed here, replaced by objects made like theirs
+# --- libraries that cannot be installed here, replaced by similar objects
 
 
 def _standing_in(module: str, name: str, **attributes: Any) -> Any:

@@ -54,7 +54,7 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
 
 
 def _edges(source: Any, width: int) -> list[list[float]]:
-    """Return numbers at which parts of a source change their answers, in the units of its columns."""
+    """Return the numbers, in the units of a source's columns, at which its parts change their answers."""
     edges = edges_of(source, width)
     for _, part in parts_of(source):
         found: list[tuple[int, list[float]]] = []
@@ -74,7 +74,7 @@ def _edges(source: Any, width: int) -> list[list[float]]:
 
 
 def _behind_steps(pipeline: Pipeline, width: int) -> list[tuple[int, list[float]]]:
-    """Return numbers from later steps, mapped back through earlier ones if possible."""
+    """Return numbers from later steps, mapped back through the earlier steps if possible."""
     found = []
     for k in range(1, len(pipeline.steps)):
         inner = _edges(pipeline[k], width)
@@ -119,7 +119,7 @@ def _special(draw: Draw, table: Table) -> Table:
 
 
 def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Table:
-    """Return rows with one odd cell each; the first row is odd everywhere."""
+    """Return rows with one odd cell each, except that all cells of the first row are odd."""
     table = table.take(slice(max(len(numbers), len(texts))))
     values, kinds = table.values.astype(object), table.kinds
     for i, row in enumerate(values):
@@ -157,7 +157,7 @@ def _of_random_form(draw: Draw, table: Table, names: Any) -> Table:
     if len(table.numeric) == width:
         container = random_container(draw, container)
     several = random_kinds(draw, container, width)
-    if len(table.numeric) < width:  # how pandas' own missing values behave next to strings is accidental
+    if len(table.numeric) < width:  # next to strings, the behavior of pandas' own missing values is accidental
         several = tuple("float64" if kind[0].isupper() or "pyarrow" in kind else kind for kind in several)
     kinds = tuple(several[j] if j in table.numeric else kind for j, kind in enumerate(table.kinds))
     names = table.names or (tuple(f"y{j}" for j in range(width)) if names is None else tuple(names))
@@ -166,7 +166,7 @@ def _of_random_form(draw: Draw, table: Table, names: Any) -> Table:
 
 
 def _texts(draw: Draw, table: Table) -> Table:
-    """Return texts of known and unknown words, an empty text, one with all words, and Unicode characters."""
+    """Return texts of known and unknown words, an empty text, a text with all words, and Unicode characters."""
     words = [
         *" ".join(table.values[:, 0]).split(),
         "unknown",
@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Return rows between which the source's label changes, found by bisection, and rows one ulp away."""
+    """Return rows between which the source's label changes, found by bisection, and rows one ulp away from them."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []
@@ -200,7 +200,7 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))
     kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # strings are the first endpoint's
     a, b, of_a = a.take(kept), b.take(kept), labels[first[differ]][kept]
-    with contextlib.suppress(ValueError):  # from steps that refuse most numbers
+    with contextlib.suppress(ValueError):  # raised by steps that refuse most numbers
         for _ in range(_MOST_HALVINGS if kept.any() else 0):
             x, z = _numbers(a), _numbers(b)
             middle = _with_numbers(a, x + 0.5 * (z - x))
@@ -216,7 +216,7 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
 def _labels(specimen: Specimen, table: Table) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        predict = getattr(specimen.source, "predict", None) or specimen.source.score_samples  # of a density
+        predict = getattr(specimen.source, "predict", None) or specimen.source.score_samples  # for a density
         return np.asarray(predict(table.make())).reshape(len(table.values), -1)
 
 

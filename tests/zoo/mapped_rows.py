@@ -1,7 +1,7 @@
-"""Rows after a model's input map in extended precision, independent of the package's arithmetic.
+"""Rows mapped by a model's input map in extended precision, independent of the package's arithmetic.
 
-Pieces and turns are looked up at the source's own numbers while all earlier steps can be replayed bit for bit, and at
-the exact numbers after any other step.
+Pieces and periods are looked up at the source's own numbers as long as all earlier steps can be replayed bit for bit;
+after any other step, they are looked up at the exact numbers.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from approxsvm.ir.ops import (
 )
 from zoo.balls import Ball, Extended, quiet
 
-# From models/FORMAT.md: smaller probabilities are clamped for normal quantiles; dense rows of smaller norm are kept.
+# From models/FORMAT.md: normal quantiles clamp smaller probabilities, and dense rows with smaller norms are unchanged.
 _LEAST_PROBABILITY = 2.0**-24
 _LEAST_NORM = 10 * 2.0**-52
-# Table value that means the feature itself.
+# Table value that stands for the feature itself.
 _SAME = np.inf
 
 Array = Any
 
 
 class _Rows:
-    """A step's input: exact numbers, the source's own if all are known, and a mask of the rows that it refuses."""
+    """A step's input: exact numbers, the source's own numbers if all are known, and a mask of the refused rows."""
 
     def __init__(self, x: Ball, own: Array | None, refused: Array) -> None:
         self.x, self.own, self.refused = x, own, refused
@@ -121,11 +121,11 @@ def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
         return x, rows.own
     low = op.low.astype(at.dtype)
     own = low + (at - low) % length
-    # fmod is exact, and so is the product with the few turns by which the source may differ.
+    # fmod is exact, and so is the product with the few periods by which the source may differ.
     moved = x - low
     turned = Ball(np.fmod(moved.mid, length.astype(Extended)), moved.rad) + low
     turned = turned - Ball.of(length) * np.rint((turned.mid - own) / length.astype(Extended))
-    # After steps with other arithmetic, a row near a full turn may be on either side of it.
+    # After steps with other arithmetic, a row near a full period may be on either side of it.
     near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
     if rows.own is None:
         turned = Ball(turned.mid, np.where(near, np.inf, turned.rad))

@@ -1,7 +1,7 @@
-"""Decision values and probabilities in extended precision: the oracle for all values and bounds.
+"""Decision values and probabilities in extended precision, as the oracle for all values and bounds.
 
-It uses a model's parameters as read, and none of the package's arithmetic. Each result has a slack, a bound on its
-distance from the exact value. A row without an answer, such as one that the source refuses, is NaN.
+It uses a model's parameters as read, and none of the package's arithmetic. Each result has a slack, which bounds its
+distance from the exact value. Results are NaN for a row without an answer, such as one that the source refuses.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def decision_values(model: Any, rows: Any) -> tuple[Any, Any]:
 
 @quiet
 def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
-    """Return probabilities, in the order of the model's labels, and their slack; (None, None) if it has none.
+    """Return probabilities, in the order of the model's labels, and their slack; (None, None) without probabilities.
 
-    For a one-class model, they are (normal, outlier), and for a regression, a Gaussian process's deviations.
+    For a one-class model, the columns are (normal, outlier); for a Gaussian process regressor, the result contains
+    standard deviations.
     """
     found = probabilities_of(model, rows)
     return (None, None) if found is None else (found.mid, found.rad)
@@ -41,7 +42,7 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
 
 @quiet
 def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
-    """Return which rows have all decision values, shape (n, n_decisions) or (n,), within bounds of the exact ones."""
+    """Return a mask of rows whose values, shape (n, n_decisions) or (n,), are all within bounds of the exact ones."""
     exact = values_of(model, rows)
     values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
     return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
@@ -49,7 +50,7 @@ def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
 
 @quiet
 def answers(model: Any, rows: Any) -> dict[str, Any]:
-    """Return the results of scikit-learn's methods: labels as an array, numbers as balls, in its order and sign."""
+    """Return the results of scikit-learn's methods, in its order and sign: labels as an array, numbers as balls."""
     found: dict[str, Any]
     values = values_of(model, rows)
     if isinstance(model.outputs.probability, GaussianDensity):
@@ -73,7 +74,7 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
 
 
 def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
-    """Return labels (a column per target if there are several) from the rows' values and probabilities."""
+    """Return labels, with a column for each of several targets, from the rows' values and probabilities."""
     outputs, labels = model.outputs, model.labels
     if not isinstance(model, Ensemble) or model.n_decisions > 0:
         return labels[class_numbers.predicted_class(outputs, values, shares)]
@@ -148,7 +149,7 @@ def _taylor(model: TaylorModel, x: Ball) -> Ball:
 
 
 def _combined(model: Ensemble, rows: Any) -> Ball:
-    """Return the members' numbers, as columns or as weighted sums."""
+    """Return the members' numbers, either as columns or as weighted sums."""
     columns = Ball.join([_columns(member, rows) for member in model.members])
     weights, addends = model.combination.weights, model.combination.addends
     return columns if weights is None else columns @ weights.T + addends

@@ -1,10 +1,11 @@
-"""Past faults, each as edits that restore it: the zoo must find it without the fault's own test.
+"""Past faults, each as edits that restore it; the zoo must find each one without the test written for it.
 
     python -m tests.zoo.past_faults                   # all, each in a copy of the sources
     python -m tests.zoo.past_faults --only sparse     # only some
 
-The edits are applied to a copy of the tree (C++ is built there, which takes minutes). The selection of test_zoo.py runs
-there until an entry shows a fault that it does not show without the edits. Exit status 1: some are not found.
+The edits are applied to a copy of the tree, in which C++ is built, which takes minutes. The selection of test_zoo.py
+runs there until an entry shows a fault that it does not show without the edits. The exit status is 1 if some are not
+found.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from zoo.workers import prepare
 REPOSITORY = Path(__file__).parents[2]
 _ENTRIES = ZOO | {entry.name: entry for several in REFUSED.values() for entry in several}
 
-# An editable installation's package would be imported instead of the copy's.
+# The package of an editable installation would be imported instead of the copy.
 _SITE_CUSTOMIZE = """\
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
@@ -138,7 +139,7 @@ def entry_words(name: str, executors: str) -> list[str]:
             return [str(fault) for fault in entry_faults(one, _prepared(executors), 0)[1]]
         except UnsupportedModelError as error:
             return [] if name not in ZOO else [str(error)]
-        except Exception as error:  # counts as a failed test
+        except Exception as error:  # counts as a fault
             return [f"{type(error).__name__}: {error}"]
 
 

@@ -1,4 +1,4 @@
-"""Properties that every answer from every interface must have."""
+"""Properties that the answers from every interface must have."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from zoo.tables import Table
 from zoo.tampering import state_of
 
 _NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds", "probability_slack"))
-# Rows that a source answers and the package refuses, as documented: dtypes and containers for which steps compute other
-# numbers, repeated entries that SciPy sums, and values outside the range of float64.
+# Rows that a source answers and that the package, as documented, refuses: dtypes and containers for which steps compute
+# other numbers, repeated entries, which SciPy sums, and values outside the range of float64.
 _REFUSED_ALONE = (
     r"; pass |several entries in one column|X\.sort_indices|exceeds the range of float|"
     r"certain to .* in float64, and not to the tolerance|norm of a sparse row must be|"
@@ -32,7 +32,7 @@ _REFUSED_ALONE = (
 
 
 def interface_faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
-    """Yield the faults of an interface for a table's rows, or of its refusal if it does not serve the source."""
+    """Yield the faults of an interface for a table's rows or, if it does not serve the source, of its refusal."""
     if executor.why_not(specimen):
         yield from _closed_faults(specimen, executor)
     elif executor.takes(specimen, table):
@@ -79,7 +79,7 @@ def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[st
         expected, good = expected.take(kept), specimen.rows_of(good, kept)
         try:
             found = executor.answers(specimen, good)
-        except RefusedError as error:  # sparse rows are unsorted only together
+        except RefusedError as error:  # sparse rows may be unsorted only as a whole
             if not re.search(_REFUSED_ALONE, str(error)):
                 yield f"refused: {error}"
             return
@@ -104,14 +104,14 @@ def _refused_alone(specimen: Specimen, executor: Executor, row: Table) -> str:
 
 
 def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Table) -> Iterator[str]:
-    """Yield faults for a row that the source refuses: the interface must refuse it, or certify nothing."""
+    """Yield faults for a row that the source refuses; the interface must refuse it or certify nothing."""
     try:
         found = executor.answers(specimen, row)
     except RefusedError as error:
         if executor.names_row and re.search("NaN|infini", str(error)) and "column" not in str(error):
             yield f"the refusal of a row names no column: {error}"
     else:
-        # In float32, a source's own steps may overflow: an uncertified answer is allowed.
+        # In float32, a source's own steps may overflow; an uncertified answer is then allowed.
         if (executor.refuses and "float32" not in row.kinds) or _promises(found):
             yield f"answers a row that the source refuses: {row.code()[:200]}"
         return
@@ -163,7 +163,7 @@ def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) ->
         yield f"{name} of shape {found.shape} instead of {exact.shape}"
         return
     error = np.abs(found - exact)
-    # Where the oracle has no value, no value with a bound is allowed.
+    # Where the oracle has no value, the interface must not return a value with a bound.
     broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
     if broken.any():
         i = int(np.flatnonzero(broken.any(axis=1))[0])
@@ -175,7 +175,7 @@ def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) ->
 
 
 def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, table: Table) -> Iterator[str]:
-    """Yield where answers are not bit-identical to the twin's, or differ from a batch's by more than the bounds."""
+    """Yield where answers are not bit-identical to the twin's, or differ by more than the bounds from a batch's."""
     twin, seen = executor.twin, executor.seen(specimen, table)
     if twin is not None:
         theirs = specimen.once((twin.name, seen), lambda one: twin.answers(one, seen))
@@ -201,7 +201,7 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield where the source's own numbers differ from those of the model read from it."""
+    """Yield places where the source's own numbers differ from the numbers of the model read from it."""
     model, theirs = specimen.model, answers(specimen.source, table)
     ours = oracle.answers(model, specimen.numbers(table))
     is_file = specimen.compiled_from is not specimen.source  # a file does not define the scores of several classes
@@ -228,9 +228,9 @@ def compiling_faults(specimen: Specimen) -> Iterator[str]:
 
 
 def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield where the compiled estimator's methods, or their answers, differ from the source's."""
+    """Yield differences between the compiled estimator's methods and answers and the source's."""
     good = specimen.expected(table).rows  # sparse rows become dense if the source accepts no others
-    is_file = specimen.compiled_from is not specimen.source  # its source has only numbers: see `source_faults`
+    is_file = specimen.compiled_from is not specimen.source  # its source has only numbers; see `source_faults`
     if is_file or len(good.values) == 0 or _refused_alone(specimen, BATCH, good):
         return
     with warnings.catch_warnings():
@@ -242,7 +242,7 @@ def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
     source, fast = specimen.source, specimen.fast
     theirs, ours = answers(source, table), answers(fast, table)
-    if not hasattr(source, "predict"):  # a density, whose `predict` is our addition
+    if not hasattr(source, "predict"):  # a density; its `predict` is our addition
         logs, bounds = fast.score_samples(table.make(), return_bound=True)
         off = np.abs(logs - theirs["score_samples"])
         if not ((off <= bounds + 1e-9 * (1.0 + np.abs(logs))) | (logs == theirs["score_samples"])).all():
@@ -272,7 +272,7 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 
 
 def _narrow_faults(specimen: Specimen, table: Table, theirs: Any, ours: Any) -> Iterator[str]:
-    """Yield where values differ by more than their bound from those of a source that maps rows in float32."""
+    """Yield differences, larger than the bounds, from the values of a source that maps rows in float32."""
     machine = specimen.source[-1] if isinstance(specimen.source, Pipeline) else None
     if "float32" not in table.kinds or not isinstance(machine, SVC) or len(machine.classes_) > 2:
         return  # other kernel machines also compute in float32

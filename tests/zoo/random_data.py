@@ -20,10 +20,10 @@ _WORDS = ("a", "b", "c", "ab", "aab", "abc", "x", "y")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows to train on and to predict on."""
+    """Rows for training and prediction."""
 
-    table: Table  # to train on
-    rows: Any  # numbers, and perhaps strings, of rows to predict on, before they have dtypes
+    table: Table  # training rows
+    rows: Any  # numbers, and perhaps strings, for rows to predict, before dtypes are chosen
     middle: FloatArray  # median of each column's numbers
     is_symmetric: bool  # True if the second half of the training rows is the negative of the first
 
@@ -34,7 +34,7 @@ class Data:
 
     @cached_property
     def matrix(self) -> FloatArray:
-        """Their numbers, for targets."""
+        """The training rows' numbers, from which targets are made."""
         if self.table.container == "texts":
             return np.array([[len(text), text.count("a")] for text in self.table.values[:, 0]], np.float64)
         return np.asarray(np.nan_to_num(self.table.values[:, self.table.numeric].astype(np.float64)))
@@ -61,7 +61,7 @@ def random_data(draw: Draw) -> Data:
     kinds = random_kinds(draw, container, n_features)
     plain = set(kinds) == {"float64"}
     matrix = draw.one(_matrix, *([_matrix] * 2 if plain else [_small, _small]))(draw, n_rows, n_features)
-    if is_symmetric:  # few rows, so that intercepts are sometimes exactly 0
+    if is_symmetric:  # use few rows so that intercepts are sometimes exactly 0
         n_rows = 2 * draw.whole(3, 9)
         matrix = _small(draw, n_rows, n_features)
         matrix[n_rows // 2 :] = -matrix[: n_rows // 2]
@@ -92,7 +92,7 @@ def random_data(draw: Draw) -> Data:
 
 
 def varied_data(draw: Draw, table: Table) -> Data:
-    """Return a zoo entry's rows, often with other dtypes or in another container, and other rows near them."""
+    """Return a zoo entry's rows, often with other dtypes or in another container, together with rows near them."""
     width, values = len(table.kinds), table.values
     picked = values[draw.rng.integers(len(values), size=draw.whole(8, 40))]
     if len(table.numeric) < width:
@@ -176,7 +176,7 @@ def random_labels(draw: Draw, matrix: FloatArray, n_classes: int, is_symmetric: 
 
 
 def random_target(draw: Draw, matrix: FloatArray, n_targets: int) -> Any:
-    """Draw values of some scale, of shape (n_rows, n_targets), or (n_rows,) if n_targets is 0."""
+    """Draw values at a random scale, of shape (n_rows, n_targets), or (n_rows,) if n_targets is 0."""
     z = (matrix - matrix.mean(axis=0)) / (matrix.std(axis=0) + 1e-300)
     phases = draw.rng.normal(size=max(n_targets, 1))
     y = np.column_stack([np.sin(z + phase).sum(axis=1) for phase in phases])

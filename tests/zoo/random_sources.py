@@ -1,7 +1,7 @@
 """Random fitted estimators of every class that readers accept, with parameters that scikit-learn allows.
 
-Classes are those in approxsvm/frontends/sklearn/known_types.py, so that every class added to a reader is tested from
-then on; sometimes another scikit-learn class is drawn, which must be refused. Parameter values satisfy the class's own
+Classes are taken from approxsvm/frontends/sklearn/known_types.py, so that every class added to a reader is tested from
+then on. Sometimes another scikit-learn class is drawn, which must be refused. Parameter values satisfy the class's own
 constraints. A source that scikit-learn still refuses is "not fitted".
 """
 
@@ -37,7 +37,7 @@ _TAGS = {"classification": "classifier", "regression": "regressor", "one_class":
 _STRANGER = 0.03  # fraction of classes that readers do not accept
 _CHANGED = 0.3  # fraction of parameters that differ from the default
 _VARIED = 0.08  # fraction of an entry's parameters that get another value
-# Parameters that change only the time or the printed text, or that do not affect the computation.
+# Parameters that change only the time taken or the text printed, or that do not affect the computation.
 _LEFT = (
     *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X", "cv"),
     *("copy_X_train", "n_restarts_optimizer", "random_state", "estimator", "estimators", "final_estimator"),
@@ -70,7 +70,7 @@ _STRANGERS = [kind for _, kind in all_estimators()]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """An estimator, and what it is fitted with in addition to its rows."""
+    """An estimator, and the arguments of fit other than the rows."""
 
     estimator: Any
     y: Any
@@ -83,7 +83,7 @@ class Made:
 
 
 def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
-    """Return an estimator and a fitted copy; if none can be fitted, raise scikit-learn's error."""
+    """Return an estimator and a fitted copy; raise scikit-learn's error if none can be fitted."""
     task: Task = draw.one("classification", "classification", "classification", "regression", "regression", "one_class")
     n_targets = draw.whole(1, 3) if task == "regression" and draw.maybe(0.15) else 0
     several = task == "classification" and draw.maybe(0.1)
@@ -131,7 +131,7 @@ def varied_source(draw: Draw, source: Any, data: Data, y: Any) -> tuple[Made, An
 
 
 def _no_score(estimator: Any, X: Any, y: Any = None) -> float:
-    """Return 0, the score in a search without alternatives."""
+    """Return 0, as the score in a search without alternatives."""
     return 0.0
 
 
@@ -141,7 +141,7 @@ def width_of(X: Any) -> int:
 
 
 def even_columns(X: Any) -> Any:
-    """Return the indices of every second column, as a callable selection."""
+    """Return the indices of every second column; used as a callable column selection."""
     return list(range(0, X.shape[1], 2))
 
 
@@ -176,7 +176,7 @@ class _Maker:
         return kind(**given)
 
     def values(self, name: str, constraints: Sequence[Any] | str, width: int) -> list[Any]:
-        """Return values of a parameter that satisfy its constraints."""
+        """Return values for a parameter that satisfy its constraints."""
         draw, found = self.draw, list(_GIVEN.get(name, ()))
         for constraint in map(make_constraint, () if constraints == "no_validation" or found else constraints):
             if isinstance(constraint, Options):
@@ -214,7 +214,7 @@ class _Maker:
     # --- steps
 
     def step(self, X: Any, depth: int = 0) -> tuple[Any, Any]:
-        """Return a transformer that can be fitted, and the transformed rows, which are the next one's input."""
+        """Return a transformer that can be fitted, and the transformed rows, which are the next step's input."""
         draw = self.draw
         for _ in range(_TRIES):
             try:
@@ -237,12 +237,12 @@ class _Maker:
         if depth < 2 and draw.maybe(0.3):
             return draw.one(self._columns, self._union, self._nested)(X, depth)
         if not self.kinds or draw.maybe(0.7):
-            self.kinds.append(draw.one(*_STEPS))  # later steps may have the same class
+            self.kinds.append(draw.one(*_STEPS))  # so that later steps may have the same class
         self.categories = self._categories(X)
         return self.made(draw.one(*self.kinds), width)
 
     def _categories(self, X: Any) -> list[list[Any]] | None:
-        """Return each column's numbers, if they are few, and cells that may be mistaken for missing ones."""
+        """Return each column's numbers, if there are few, and cells that may be mistaken for missing ones."""
         try:
             columns = [sorted(set(column)) for column in np.asarray(X, np.float64).T.tolist()]
         except (TypeError, ValueError):
@@ -338,11 +338,11 @@ class _Maker:
                 machine = self.made(kind, width)
                 if machine.__sklearn_tags__().estimator_type == tag:
                     return machine
-            except (TypeError, ValueError, AttributeError, NotFittedError):  # it needs an argument, or has no such tag
+            except (TypeError, ValueError, AttributeError, NotFittedError):  # it needs an argument or lacks such a tag
                 continue
 
     def pipeline(self, data: Data) -> Any:
-        """Return a pipeline of a selection of columns, some steps and a machine, or often the machine alone."""
+        """Return a pipeline of a column selection, some steps and a machine, or often only the machine."""
         draw, X, steps = self.draw, data.X, []
         if data.table.container == "texts":
             steps.append(("words", self.made(draw.one(*_VECTORIZERS), 1)))

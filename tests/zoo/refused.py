@@ -1,4 +1,4 @@
-"""Sources that cannot be compiled because they compute differently, by part of the error message."""
+"""Sources that are refused because they would compute something else, each listed under a part of the error message."""
 
 from __future__ import annotations
 

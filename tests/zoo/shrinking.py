@@ -1,4 +1,4 @@
-"""Composed sources: reducing one to the smallest that still has a fault, and printing it as a few lines of Python."""
+"""Reduction of a composed source to the smallest one that still has a fault, printed as a few lines of Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
 _PARTS = ("steps", "transformer_list", "transformers", "estimators")
-_ASKED_ROWS = 30  # to see whether a change to the source changes its answers
+_ASKED_ROWS = 30  # number of rows that show whether a change to the source changes its answers
 _INNER = ("estimator", "regressor", "final_estimator")
 
 
@@ -32,7 +32,7 @@ class Case:
     table: Table  # training rows
     changes: tuple[tuple[int, ...], ...]  # seeds of the changes made after fitting
     asked: tuple[Table, ...]
-    options: dict[str, Any]  # for compile
+    options: dict[str, Any]  # options of compile
     with_sample: bool  # True if compile gets the training rows
     asks: tuple[str, ...]  # the names of the executors, and of other places to test
 
@@ -53,11 +53,11 @@ class Case:
 
 
 def shrunk(case: Case, is_faulty: Callable[[Case], bool], seconds: float) -> Case:
-    """Return the smallest case found in this time for which `is_faulty` is still true."""
+    """Return the smallest case for which `is_faulty` is still true, as far as found in the given time."""
     end = time.monotonic() + seconds
     smaller = _smaller(case)
     while time.monotonic() < end and (one := next(smaller, None)) is not None:
-        with suppress(Exception):  # from sources that cannot be fitted
+        with suppress(Exception):  # raised by sources that cannot be fitted
             if is_faulty(one):
                 case, smaller = one, _smaller(one)
     return case
@@ -91,7 +91,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def _halves(n: int) -> Iterator[Any]:
-    """Yield indices to keep: halves, then all but an eighth, then, if they are few, all but one."""
+    """Yield indices to keep: first halves, then all but an eighth and, if there are few, all but one."""
     for parts in (2, 8, *([n] if n <= 12 else [])):
         size = -(-n // parts)
         if 0 < size < n:
@@ -131,7 +131,7 @@ def _plainer(table: Table) -> Iterator[Table]:
 
 
 def as_code(case: Case, words: tuple[str, ...]) -> str:
-    """Return code that fits, compiles and predicts with both; changes that are not statements become comments."""
+    """Return code that fits, compiles and predicts with both models; changes other than statements become comments."""
     made = case.made
     imports = sorted(
         {f"from {_public(type(part))} import {type(part).__name__}" for _, part in parts_of(made.estimator)}

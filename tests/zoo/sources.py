@@ -1,7 +1,7 @@
 """Every source that the frontends accept, by kind, for the tests and for the generator of random sources.
 
-A group defines the rows and the target on which its sources are fitted; each line is one source. Sources with compile
-options are ``(estimator, options)``. Files from other programs are in zoo/foreign.py.
+A group names the rows and the target on which its sources are fitted; each line defines one source. A source with
+compile options is a pair ``(estimator, options)``. Files from other programs are in zoo/foreign.py.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _Calibrated = calibration.CalibratedClassifierCV
 
 
 def _each(*kinds: Any, **options: Any) -> dict[str, Any]:
-    """Return sources by class name; some classes are deprecated."""
+    """Return sources by class name; some of the classes are deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return {kind.__name__: kind(**options) for kind in kinds}
@@ -174,7 +174,7 @@ def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
 
 
 def _before(machine: Any, steps: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    """Return pipelines of a step, or a tuple of steps, and a machine, with compile options."""
+    """Return pipelines of a step (or a tuple of steps) and a machine, with compile options."""
     found = {name: step if isinstance(step, tuple) else (step,) for name, step in steps.items()}
     return {name: (make_pipeline(*some, machine), options) for name, some in found.items()}
 
@@ -493,7 +493,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "votes of selectors": make_pipeline(impute.SimpleImputer(), ensemble.VotingClassifier([
             (str(k), make_pipeline(_P.StandardScaler(), feature_selection.SelectKBest(k=k), _SVC())) for k in (1, 2)])),
     }),
-    # Numbers that overflow float64 between steps, where a step would turn them into finite ones
+    # Numbers that overflow float64 between steps although a later step would turn them into finite ones
     ("scales", "two", _before(_SVC(), {
         f"scaled by 1e150, {type(step).__name__}": (_P.StandardScaler(), step) for step in (
             _P.Binarizer(), _P.KBinsDiscretizer(4, strategy="uniform"), _P.MinMaxScaler(clip=True),
@@ -729,7 +729,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
     }),
 ]
-# Steps that also precede a linear machine, whose bound covers almost nothing but their errors.
+# Steps that also precede a linear machine, whose bound covers hardly anything except their errors.
 _SHOWN = (
     "StandardScaler", "MinMaxScaler", "MinMaxScaler, clipped", "MaxAbsScaler", "RobustScaler", "PCA", "TruncatedSVD",
     "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection", "FeatureAgglomeration", "log",
@@ -737,7 +737,7 @@ _SHOWN = (
     "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
     "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
 )
-# Those that compute in float32 only if fitted on float32 rows.
+# Those of the steps that compute in float32 only if fitted on float32 rows.
 _NARROW = (
     "PCA", "TruncatedSVD", "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection",
     "FeatureAgglomeration", "StandardScaler",
@@ -851,7 +851,7 @@ def fitted(estimator: Any) -> Any:
 
 
 def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
-    """Return a source that makes sparse columns and compares them with a number that dense columns would exceed."""
+    """Return a source that makes sparse columns, and compares them with a number that dense columns would exceed."""
     columns = compose.ColumnTransformer(
         [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
     )
@@ -882,7 +882,7 @@ def _without_weight(estimator: Any, label: str) -> Any:
 
 
 def _tied(estimator: Any, seed: int) -> Any:
-    """Return a function that fits a copy with a few multiples of 1/2 as coefficients, so many values tie or are 0."""
+    """Return a function that fits a copy, with a few multiples of 1/2 as coefficients so that many values tie."""
 
     def fit(X: Any, y: Any) -> Any:
         source, rng = clone(estimator).fit(X, y), np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""An entry of the zoo, its source, the compiled model, and an interface's answers."""
+"""Definitions of a zoo entry, its source and compiled model, and an interface's answers."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One source of the zoo: what is fitted, on which rows, and how it is compiled."""
+    """One source of the zoo: the estimator, its training rows and target, and the way in which it is compiled."""
 
     name: str
-    fit: Callable[[Any, Any], Any]  # rows and target -> a fitted source
+    fit: Callable[[Any, Any], Any]  # (rows, target) -> fitted source
     rows: str = "numbers"  # name of the rows for training and prediction (sources.ROWS)
     target: str = "two"  # name of the target (sources.TARGETS)
-    options: Mapping[str, Any] = field(default_factory=dict)  # for compile
-    # If the source is another program's file: writes it to a folder, and returns the argument of compile.
+    options: Mapping[str, Any] = field(default_factory=dict)  # options of compile
+    # For a source that is another program's file: function that writes the file to a folder and returns compile's
+    # argument.
     write: Callable[[Any, Path], Any] | None = None
-    compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
-    is_exact: bool = False  # the source rounds nothing for its own rows: their labels are certain, including ties
+    compile: Callable[[Any, Any], Any] | None = None  # (source, rows) -> compiled model, if not approxsvm.compile
+    is_exact: bool = False  # the source rounds nothing for its own rows; all their labels are certain, including ties
 
 
 class RefusedError(Exception):
@@ -47,9 +48,9 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one interface for n rows; None for answers that it does not give.
+    """Answers of one interface for n rows; None stands for answers that it does not give.
 
-    Labels are the source's own (a regression's values are only in `values`). Decision values, their bounds and class
+    Labels are the source's own (a regressor's values are only in `values`). Decision values, their bounds and class
     probabilities have the artifact's order and sign.
     """
 
@@ -59,7 +60,7 @@ class Answers:
     bounds: Array | None = None
     probabilities: Array | None = None  # (n, n_probabilities)
     probability_bounds: Array | None = None
-    scores: Array | None = None  # decision values in the source's form
+    scores: Array | None = None  # decision values in the form that the source returns
 
 
 _OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
@@ -71,15 +72,15 @@ class Expected:
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
     chance: npt.NDArray[np.bool_]  # (n,): rows that are in a step's domain only because of float32 rounding
-    labels: Array | None  # of all other rows; None for regressions
+    labels: Array | None  # labels of all other rows; None for regressors
     values: Array | None  # (n, n_decisions) in extended precision, from the oracle
-    slack: Array | None  # bound on the oracle's own rounding
+    slack: Array | None  # bound on the rounding of `values` in the oracle
     probabilities: Array | None  # (n, n_probabilities), from the oracle
     probability_slack: Array | None
     rows: Table  # all other rows
 
     def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
-        """Return some of the rows that are not refused."""
+        """Return the answers for some of the rows that are not refused."""
         of_rows = {name: getattr(self, name) for name in _OF_ROWS}
         some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
         return Expected(*np.zeros((2, int(kept.sum())), bool), rows=self.rows.take(kept), **some)
@@ -93,12 +94,12 @@ class Specimen:
         self.options = dict(entry.options) if entry else {}
         self.compile = entry.compile if entry else None
         self._exact_rows = {row.tobytes() for row in table.values} if entry and entry.is_exact else set()
-        self.sample: Table | None = table  # for compile
+        self.sample: Table | None = table  # sample rows for compile
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
         self._kept: dict[Any, Any] = {}
 
     def once(self, key: Any, make: Callable[[Specimen], Any]) -> Any:
-        """Return the object made from this specimen for a key, made on first request."""
+        """Return the object for a key, which `make` creates from this specimen on the first request."""
         if key not in self._kept:
             self._kept[key] = make(self)
         return self._kept[key]
@@ -109,7 +110,7 @@ class Specimen:
         if self.compile is not None:
             return self.compile(self.compiled_from, self.table.make())
         sample = self.sample and self.sample.make()
-        with np.errstate(all="raise"):  # compile must set its own error state
+        with np.errstate(all="raise"):  # compile must set an error state itself
             return approxsvm.compile(self.compiled_from, sample, **self.options)
 
     @property
@@ -138,7 +139,7 @@ class Specimen:
         return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
 
     def rows_of(self, table: Table, kept: npt.NDArray[np.bool_]) -> Table:
-        """Return some rows of a table, as the same object on every call."""
+        """Return some rows of a table; every call returns the same object."""
         if kept.all():
             return table
         found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
@@ -151,7 +152,7 @@ class Specimen:
 
     def _expected(self, table: Table) -> Expected:
         refused, chance = np.zeros((2, len(table.values)), bool)
-        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # for a density
+        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # a density has only the latter
         if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
             table = replace(table, container="array")
         theirs = self._asked(table, method)
@@ -186,16 +187,16 @@ class Specimen:
         )
 
     def _source_takes(self, container: str, method: str) -> bool:
-        """Return whether the source answers a training row in a container; if not, it gets an array."""
+        """Return whether the source answers a training row in a container; otherwise it gets an array."""
         row = replace(self.table.take(slice(1)), container=container) if container in SPARSE else self.table
         return not isinstance(self._asked(row, method), Exception)
 
     def _asked(self, table: Table, method: str) -> Any:
-        """Return the source's own answers to one method, or the exception."""
+        """Return the source's own answers from one method, or the exception that it raises."""
         return answers(self.source, table, [method])[method]
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Return a mask of labels not decided by the source's rounding; False for rows that the package refuses."""
+        """Return a mask of labels that the source's rounding cannot change; False for rows that the package refuses."""
         try:
             self.fast.predict(table.make())
             certain = self._certain(table)
@@ -224,7 +225,7 @@ class Specimen:
             return np.asarray(made.toarray(), np.float64)
         try:
             rows = self.fast._rows(made)
-        except InputError:  # from a dtype that no interface accepts
+        except InputError:  # raised for a dtype that no interface accepts
             if "cells" in table.kinds:
                 raise
             rows = self.fast._rows(as_float64(table).make())
@@ -245,7 +246,7 @@ def as_float64(table: Table) -> Table:
 
 @lru_cache(64)
 def as_dense(table: Table) -> Table:
-    """Return the table as seen by an interface for dense rows: sources compute differently for sparse ones."""
+    """Return the table as seen by an interface for dense rows, because sources compute differently for sparse rows."""
     return replace(table, container="array") if table.family == "sparse" else table
 
 

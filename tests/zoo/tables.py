@@ -1,4 +1,4 @@
-"""Rows as values with a dtype per column and a container, created anew for each call, or changed on purpose."""
+"""Rows stored as values, column dtypes and a container, from which each call gets a new object; deliberate changes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _SPECIAL = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-30, 1e38, 4e38, -1e300, 65520.0, 2.
 class Table:
     """Rows, before conversion to an estimator's argument."""
 
-    values: Any  # (n_rows, n_columns) float64, longdouble or object, representable in the dtypes
+    values: Any  # (n_rows, n_columns) float64, longdouble or object; the column dtypes can represent them
     kinds: tuple[str, ...]  # column dtypes; all equal except in frames
     container: str
     names: tuple[Any, ...] | None = None  # a frame's column names
 
     def make(self) -> Any:
-        """Return a new object with these rows, the same on every call."""
-        with np.errstate(all="ignore"):  # the caller's error state is for the package
+        """Return a new object with these rows; all calls return equal objects."""
+        with np.errstate(all="ignore"):  # the caller's error state is meant for the package
             return self._made()
 
     def _made(self) -> Any:
@@ -62,12 +62,12 @@ class Table:
         return replace(self, values=self.values[rows][:, kept], kinds=kinds, names=names)
 
     def joined(self, other: Table) -> Table:
-        """Return these rows, followed by another table's, which has the same form."""
+        """Return these rows followed by the rows of another table, which has the same form."""
         return replace(self, values=np.concatenate([self.values, other.values]))
 
     @property
     def form(self) -> str:
-        """Container and dtypes, in words."""
+        """Description of the container and the dtypes."""
         return f"{self.container} of {', '.join(sorted(set(self.kinds)))}"
 
     @property
@@ -119,7 +119,7 @@ def numpy_dtype(kind: str) -> Any:
 
 
 def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
-    """Draw a dtype for each column: float64 for all in about half of the cases."""
+    """Draw a dtype for each column; in about half of the cases, all are float64."""
     if draw.maybe(0.45):
         return ("float64",) * n_columns
     if container != "frame":
@@ -210,7 +210,7 @@ def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:
 
 
 def edges_of(source: Any, n_columns: int) -> list[list[float]]:
-    """Return numbers in a source, for each column of its rows, at which its parts may change their answers."""
+    """Return, for each column of a source's rows, numbers in the source at which its parts may change their answers."""
     edges: list[list[float]] = [[0.0] for _ in range(n_columns)]
     for _, part in parts_of(source):
         for value in vars(part).values():
@@ -278,7 +278,7 @@ def changed(draw: Draw, table: Table) -> Table:
 
 
 def random_tables(draw: Draw, source: Any, train: Table, rows: Any, middle: Any) -> list[Table]:
-    """Return tables to predict on: like the training rows, with other dtypes, containers or columns, or on edges."""
+    """Return tables to predict: like the training rows, with other dtypes, containers or columns, or on edges."""
     asked = [replace(train, values=fitting(rows, train.kinds, middle))]
     edges, width = edges_of(source, len(train.kinds)), len(train.kinds)
     for _ in range(0 if train.container == "texts" else 3):

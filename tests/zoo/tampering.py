@@ -1,7 +1,7 @@
-"""Changes to a fitted estimator that its type or answers need not show.
+"""Changes to a fitted estimator that need not show in its type or its answers.
 
-After every change, the estimator answers or raises; the compiled model must do the same. Overriding methods distort the
-original results, so a reader that looks only at attributes is wrong.
+After every change, the estimator answers or raises; the compiled model must do the same. Methods that override others
+distort the original results, so a reader that looks only at attributes is wrong.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from sklearn.frozen import FrozenEstimator
 from approxsvm.frontends.sklearn.known_types import KNOWN
 from zoo.draw import Draw
 
-# Methods that transform, predict, or look up what these need, in any scikit-learn class.
+# Methods of any scikit-learn class that transform, predict, or look up what other such methods need.
 _COMPUTING = """
     __call__ _check_X _compute_kernel _decision_function _dense_predict _get_kernel _get_kernel_params _get_support_mask
     _hstack _iter _predict_proba_lr _sparse_decision_function _transform _validate_for_predict decision_function
     get_support inverse_transform predict predict_log_proba predict_proba score_samples transform
 """
-# Parameter values.
+# String values of parameters.
 _WORDS = (
     "rbf linear poly sigmoid precomputed isotonic temperature drop passthrough ovo ovr hinge log_loss modified_huber ?"
 )
@@ -42,7 +42,7 @@ _LIST_OF_PARTS = ("steps", "transformer_list")
 
 
 def tampered(draw: Draw, source: Any, ask: Callable[[Any], Any] = lambda source: None) -> tuple[Any, str]:
-    """Return the source or a copy, with a random change, and a description of the change.
+    """Return the source or a copy with a random change, and a description of the change.
 
     `ask` returns an estimator's answers, or None if it has none.
     """
@@ -59,7 +59,7 @@ def tampered(draw: Draw, source: Any, ask: Callable[[Any], Any] = lambda source:
 
 
 def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
-    """Yield the source and every estimator or scikit-learn object reachable from it, with its path."""
+    """Yield the source and every estimator or scikit-learn object reachable from it, each with its path."""
     seen: set[int] = set()
     queue: list[tuple[str, Any]] = [(path, source)]
     while queue:
@@ -77,7 +77,7 @@ def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
 
 
 def state_of(source: Any) -> dict[str, str]:
-    """Return every attribute in a source as text, except flags that SciPy sets in a sparse matrix when it is read."""
+    """Return every attribute in a source as text, except flags that SciPy sets when a sparse matrix is read."""
     return {f"{path}.{name}": _as_text(value) for path, part in parts_of(source) for name, value in vars(part).items()}
 
 
@@ -112,7 +112,7 @@ def _is_fitted(name: str) -> bool:
 
 
 def distorted(result: Any) -> Any:
-    """Return another result with the same type and shape, or the same one if it is neither numbers nor labels."""
+    """Return another result of the same type and shape, or `result` itself if it is neither numbers nor labels."""
     if isinstance(result, tuple) and result and not hasattr(result, "_fields"):
         return (distorted(result[0]), *result[1:])
     if issparse(result):
@@ -294,12 +294,12 @@ def _other_array(draw: Draw, value: Any) -> tuple[Any, str]:
 
 
 def _set_parameter(draw: Draw, source: Any, ask: Callable[[Any], Any]) -> tuple[Any, str]:
-    """Set a parameter after fit, as searches and users do, if possible one that changes answers and no reader reads."""
+    """Set a parameter after fit, as searches and users do; preferably one that changes answers and is not read."""
     parts = [(path, part) for path, part in parts_of(source) if isinstance(part, BaseEstimator)]
     read = _READ if draw.maybe(0.8) else {}
     names = {path: set(part._get_param_names()) - set(read.get(type(part).__name__, ())) for path, part in parts}
     places = [(*place, name) for place in parts for name in draw.some(sorted(names[place[0]]))]
-    if draw.maybe(0.5):  # otherwise from the outermost part inwards
+    if draw.maybe(0.5):  # in random order; otherwise from the outermost part inwards
         places = draw.some(places, least=len(places))
     before, what = ask(source), ""
     for path, part, name in places[:_PARAMETERS_TRIED]:

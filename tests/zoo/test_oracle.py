@@ -49,7 +49,7 @@ def exactly(number: Any) -> Any:
 
 
 def assert_within(found: Ball, exact: Any, most: float) -> None:
-    """Assert that errors relative to 40 digits are within the slack, and the slack is at most `most`."""
+    """Assert that errors against 40-digit results are within the slack, and that the slack is at most `most`."""
     exact = np.array(exact, object).reshape(found.mid.shape)
     for value, slack, truth in zip(found.mid.flat, found.rad.flat, exact.flat, strict=True):
         assert abs(exactly(value) - truth) <= exactly(slack), (value, slack, truth)
@@ -114,7 +114,7 @@ def some_models(seed: int) -> dict[str, SingleModel]:
 
 
 def some_rows(model: SingleModel, seed: int) -> Any:
-    """Return rows near and far, one of them next to a support vector."""
+    """Return near and far rows, one of which is next to a support vector."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(3, model.n_features)) * 10.0 ** rng.integers(-1, 2, size=(3, 1))
     if isinstance(model, KernelModel):
@@ -219,7 +219,7 @@ def stepped_feature(op: Any, j: int, x: Any) -> Any:
 
 AFFINE = {"subtract": mpf.__sub__, "multiply": mpf.__mul__, "divide": mpf.__truediv__, "low": max, "high": min}
 
-# Preceding steps: none, or one that rounds, in the source's own arithmetic or another.
+# Preceding steps: none, or one that rounds, either in the source's own arithmetic or in another.
 FRONTS = {
     "alone": [],
     "scaled": [ops.Affine.of(N, subtract=0.01, divide=0.99)],
@@ -248,10 +248,10 @@ def test_mapped_rows_are_within_their_slack(name: str, front: str) -> None:
 
 
 def test_pieces_are_looked_up_where_the_source_looks() -> None:
-    """Scaled rows are above the edge if their float64 value is on it, and below if that is below it."""
+    """A scaled row is above an edge if its float64 value is on the edge, and below if its float64 value is below."""
     scale = ops.Affine.of(1, divide=3.0)
     table = ops.Lookup.of(1, [(0, Steps.of([0.1], [1.0, 2.0]))])
-    row = np.array([[0.3]])  # 0.3 / 3 rounds to a number below 0.1, and the exact quotient is also below it
+    row = np.array([[0.3]])  # 0.3 / 3 rounds to a number below 0.1, and the exact quotient is also below 0.1
     after = np.nextafter(row, 1)
     found = mapped(InputMap(1, np.arange(1), (scale, table)), np.concatenate([row, after]))
     np.testing.assert_array_equal(found.mid[:, 0], np.where(np.array([0.3, after[0, 0]]) / 3.0 < 0.1, 1.0, 2.0))

@@ -31,8 +31,8 @@ from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
 IRIS, SPECIES = load_iris(return_X_y=True)
-_PARTS = 3  # of the selection, distributed over pytest workers
-_SOURCES = 8  # in each part
+_PARTS = 3  # parts of the selection, distributed over pytest workers
+_SOURCES = 8  # number of sources in each part
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_rows_are_made_as_they_were_drawn() -> None:
 
 
 def test_case_is_made_smaller_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Parts that a "fault" does not need are removed: this one needs a scaler, an SVC, and a negative first number."""
+    """Parts that a "fault" does not need are removed; this one needs a scaler, an SVC, and a negative first number."""
     values = IRIS[::5] - 5.0
     made = Made(make_pipeline(MinMaxScaler(), StandardScaler(with_mean=False), SVC(C=3.0)), SPECIES[::5], {})
     train = Table(values, ("float32",) * 4, "CSR repeated")

@@ -1,4 +1,4 @@
-"""Everything that the frontends can read, or that an artifact may contain, has an entry in the zoo."""
+"""Everything that the frontends can read or an artifact may contain has an entry in the zoo."""
 
 from __future__ import annotations
 

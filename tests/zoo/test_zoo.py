@@ -17,7 +17,7 @@ from zoo.workers import prepare
 pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about deprecated classes and no convergence
 
 SEED = 0
-_SHARE_OF_TABLES = 0.35  # except the first of each entry: limits the time of the README's test command
+_SHARE_OF_TABLES = 0.35  # except for each entry's first table; limits the time of the README's test command
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from zoo.executors import Executor
 from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
-# A worker that is silent for this long is terminated; on a busy machine, importing everything takes longer.
+# A worker that is silent for this long is terminated. (On a busy machine, importing everything takes longer.)
 _HANGING_SECONDS = 180.0
 _STARTING_SECONDS = 900.0
 _TICK_SECONDS = 1.0
@@ -28,7 +28,7 @@ _TICK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Task:
-    """The workers' task: sources by number; even numbers are entries, odd numbers composed sources."""
+    """The workers' task: sources by number, where even numbers denote entries and odd numbers composed sources."""
 
     seed: int
     only: str = ""  # a substring of entry names
@@ -58,7 +58,7 @@ def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
 
 
 def prepare(executors: Sequence[Executor], folder: Path) -> None:
-    """Build what the executors need, once, in a folder shared by all processes."""
+    """Build everything that the executors need, once, in a folder shared by all processes."""
 
     built = partial(filled_once, folder)
     for executor in executors:
@@ -66,7 +66,7 @@ def prepare(executors: Sequence[Executor], folder: Path) -> None:
 
 
 def _work(connection: Connection, task: Task, folder: Path, worker: int, n_workers: int, first: int) -> None:
-    """Test one source after another until the other end is closed."""
+    """Test one source after another until the other end of the connection is closed."""
     known: Counter[str] = Counter()
     zoo = task.zoo()
     prepare(zoo.executors, folder)
@@ -81,7 +81,7 @@ def _work(connection: Connection, task: Task, folder: Path, worker: int, n_worke
 
 @dataclass
 class _Worker:
-    """A process, and the state of its reports."""
+    """A process, and its most recent reports."""
 
     task: Task
     folder: Path
@@ -101,7 +101,7 @@ class _Worker:
         self.place, self.heard = "start", time.monotonic()
 
     def hear(self) -> None:
-        """Receive its messages; if it died or hangs, continue after that source with a new process."""
+        """Receive the process's messages; if it died or hangs, continue after its source with a new process."""
         try:
             while self.connection.poll():
                 self.number, word = self.connection.recv()
@@ -117,7 +117,7 @@ class _Worker:
 
     def _bury(self, how: str) -> None:
         self.deaths[f"{self.place}: {how}"] += 1
-        if self.place != "source":  # a fault of scikit-learn's
+        if self.place != "source":  # otherwise scikit-learn is at fault
             fault = Fault(self.place, f"the process {how}")
             self.report(Attempt(self.number, f"source {self.number}", judged=Judged(how, faults=(fault,))))
         self.stop()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from approxsvm.analysis.report.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours in the drawn SVG, which are replaced with the page's.
+# Colours in the drawn SVG, which are replaced with the page's colours.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",
@@ -53,7 +53,7 @@ class Chart:
 def chart(
     name: str, title: str, caption: str, draw: Callable[[Any], Any], inches: tuple[float, float] = _INCHES
 ) -> Chart:
-    """Draw a chart on a new axis with `draw(axis)`; `name` is the prefix of SVG ids, and must be unique in a page."""
+    """Draw a chart on a new axis with `draw(axis)`; `name` is the prefix of SVG ids and must be unique in a page."""
 
     def with_scales(axis: Any) -> None:
         draw(axis)
@@ -71,7 +71,7 @@ def name_log_scales(axes: Any) -> None:
 
 
 def _in_page(svg: str, name: str, title: str) -> str:
-    """Return the SVG without its file header and with the page's colours."""
+    """Return the SVG without its file header, using the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -12,7 +12,7 @@ from typing import Final
 from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
-# Program that prints how much loading and predicting increase the resident memory, after all imports.
+# Program that prints the increase in resident memory due to loading and predicting, after all imports.
 _PROGRAM: Final = """
 import os
 import numpy as np
@@ -51,7 +51,7 @@ def processor() -> str:
 
 
 def resident_bytes(artifact: Artifact) -> int | None:
-    """Measure the memory that a new process needs to load an artifact and predict a few rows; None if unavailable."""
+    """Measure the memory a new process needs to load an artifact and predict a few rows; return None if unavailable."""
     if not Path("/proc/self/statm").exists():
         return None
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Data of a report, computed once as arrays over rows."""
+"""Data shown in a report, computed once as arrays with one element per row."""
 
 import os
 import pickle
@@ -57,7 +57,7 @@ from approxsvm.system.error_state import in_own_error_state
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# Default limit on the work of the comparison, in multiply-adds of the definition, which take about a second.
+# Default limit on the work of the comparison, in multiply-adds of the definition; they take about a second.
 _COMPARED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_COMPARED: Final = 200
@@ -67,7 +67,7 @@ _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _LEAST_PROCESSOR_SHARE: Final = 0.7
 _MAX_TIMED_ROWS: Final = 1 << 14
-# Maximum number of rows timed in single-row calls, and number of calls per row.
+# Maximum number of rows that are timed in single-row calls, and number of calls per row.
 _MAX_SINGLE_ROWS: Final = 500
 _SINGLE_ROUNDS: Final = 3
 # Maximum number of support vectors sampled for their distances to the centers.
@@ -86,7 +86,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured time of single-row calls, in seconds; for each row, the fastest of several calls counts."""
+    """Measured times of single-row calls, in seconds; the fastest of several calls counts for each row."""
 
     median: float
     percentile_99: float
@@ -96,9 +96,9 @@ class SingleRows:
 
 @dataclass(frozen=True, eq=False)
 class SourceComparison:
-    """Comparison with the source on n_compared rows; arrays have the shape (n_compared,)."""
+    """Comparison with the source on n_compared rows; unless noted, arrays have shape (n_compared,)."""
 
-    errors: FloatArray  # error of each row's value that is closest to its bound, minus the source's rounding error
+    errors: FloatArray  # error of the row's value closest to its bound, minus the source's rounding error
     bounds: FloatArray  # bound on the error of the same value
     answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
     differ: BoolArray  # rows whose labels differ
@@ -133,22 +133,22 @@ class Against:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Predictions, bounds and times of a compiled model for n_rows rows; arrays have the shape (n_rows,).
+    """Predictions, bounds and times of a compiled model for n_rows rows; unless noted, arrays have shape (n_rows,).
 
-    `values` contains decision values, which are positive for the second of two classes. With several classes
-    (`are_leads`), it contains the predicted class's smallest lead over another class. `values` and `bounds` are None if
-    the model has no decision values.
+    `values` contains decision values, which are positive for the second of two classes. For multiclass models
+    (`are_leads`), it contains the predicted class's smallest margin over another class. `values` and `bounds` are None
+    if the model has no decision values.
     """
 
     n_given: int  # number of input rows
-    positions: IntArray  # indices of the finite rows; the source rejects the others, too
+    positions: IntArray  # indices of the finite rows; the source also rejects all others
     predicted: npt.NDArray[Any]  # labels or regression values; (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
     of_engine: bool  # True if all `values` come from the exact engine, because expansions prove only labels
     stages: npt.NDArray[np.uint8]  # stage that determined the label or the regression value
-    certified: BoolArray  # True if the first stage's bound proves the row's result
+    certified: BoolArray  # True if the first stage's bound certifies the row's result
     distances: FloatArray | None  # distance of each row from the nearest center; None without centers
     sv_distances: FloatArray | None  # distances of support vectors from their nearest centers
     probabilities: FloatArray | None  # (n_rows, n_classes)
@@ -169,13 +169,13 @@ class Evidence:
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows by the stage that determined their results."""
+        """Number of rows per stage, where a row counts for the stage that determined its result."""
         counts = np.bincount(self.stages, minlength=len(STAGES))
         return {name: int(count) for name, count in zip(STAGES, counts, strict=True)}
 
     @property
     def speed_ratio(self) -> float | None:
-        """Time of the source divided by the time of the compiled model; None without a source."""
+        """The source's prediction time divided by the compiled model's; None without a source."""
         return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
 
 
@@ -191,8 +191,8 @@ def gather(
 ) -> Evidence:
     """Predict rows and compare the results with the source's; ``compiled.report`` explains the parameters.
 
-    `progress` is called with the completed fraction of the work, from 0 to 1. Raises InputError if no row is finite,
-    `y` has a different length from `X`, or `against` is a different kind of model.
+    `progress` is called with the completed fraction of the work, from 0 to 1. Raises InputError if no row is finite, if
+    `y` and `X` differ in length, or if `against` is a different kind of model.
     """
     if compiled.artifact.of_targets:
         raise InputError("a report needs one label per row: report on each of members, with its own source")
@@ -243,7 +243,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
     settled = Settled.of(evaluator, rows)
     values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
     if artifact.task == "regression":
-        if values.ndim > 1:  # the target with the largest bound is used
+        if values.ndim > 1:  # use the target with the largest bound
             worst = bounds.argmax(axis=1)[:, np.newaxis]
             values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
         return values, bounds, stages, certified
@@ -259,7 +259,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
 def _least_leads(
     values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the predicted class's smallest lead over another class in the evaluated pairs, and its error bound."""
+    """Return the predicted class's smallest margin over another class in the evaluated pairs, and its error bound."""
     least, least_bounds = np.full(len(values), np.inf), np.zeros(len(values))
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         lead = np.where(winners == i, values[:, k], -values[:, k])
@@ -269,7 +269,7 @@ def _least_leads(
 
 
 def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the winner's lead over the runner-up, and its error bound, given one function per class."""
+    """Given one function per class, return the winner's margin over the runner-up, and the margin's error bound."""
     at, rows = winners[:, np.newaxis], np.arange(len(values))
     leads, both = np.take_along_axis(values, at, axis=1) - values, np.take_along_axis(bounds, at, axis=1) + bounds
     leads[rows, winners] = np.inf
@@ -371,7 +371,7 @@ def _compare_single(
 
 
 def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> SourceComparison:
-    """Compare an ensemble with exact values combined from its members', allowing for float64 rounding."""
+    """Compare an ensemble's values with the combination of its members' exact values, allowing for float64 rounding."""
     steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
     of_members = [
         source_answers(member, member, rows, steps=used) for member, used in zip(ensemble.members, steps, strict=True)
@@ -412,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with only the exact engine; return None if this plan is impossible or is already the model's."""
+    """Time an artifact with only the exact engine; None if this plan is impossible or is the model's own plan."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -421,7 +421,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """Return the shortest time of several calls, with a number of rows that takes a fraction of a second."""
+    """Return the shortest time of several calls, each with as many rows as take a fraction of a second."""
     start, processor_start = time.perf_counter(), time.process_time()
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])
@@ -438,7 +438,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
 
 
 def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
-    """Time single-row calls, for rows that are evenly spread over the given ones."""
+    """Time single-row calls for rows evenly spread over the given rows."""
     n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
     each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
     seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)

@@ -21,7 +21,7 @@ DISTURBED: Final = " Other programs kept the processor busy meanwhile, so the fa
 
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
-    """Summarize the main result in one sentence."""
+    """Return one sentence that summarizes the main result."""
     of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(artifact.n_bytes)}"]
     against = evidence.against
@@ -169,7 +169,7 @@ def _tile(number: str, name: str, remark: str) -> dict[str, str]:
 
 
 def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
-    """Return sentences that say which rows were predicted and compared."""
+    """Return sentences that state which rows were predicted and which were compared."""
     n, refused = len(evidence.positions), np.setdiff1d(np.arange(evidence.n_given), evidence.positions)
     words = [f"{n:,} rows were predicted{f' ({rows_name})' if rows_name else ''}."]
     if evidence.against is not None and len(evidence.against.positions) < n:

@@ -36,11 +36,11 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """Text of the HTML page. Raises MissingPackageError if jinja2 or matplotlib is not installed."""
+        """The HTML page, as a string. Raises MissingPackageError if jinja2 or matplotlib is not installed."""
         return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file; if writing fails, an existing file at `path` is not changed."""
+        """Write the page to a file; if writing fails, an existing file at `path` stays unchanged."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:

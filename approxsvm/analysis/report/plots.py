@@ -1,4 +1,4 @@
-"""Plots of a report as matplotlib displays that follow scikit-learn's conventions.
+"""A report's plots, as matplotlib displays that follow scikit-learn's conventions.
 
 The displays need matplotlib: ``pip install 'approxsvm[report]'``.
 """
@@ -92,7 +92,7 @@ class _Display:
         ax : matplotlib Axes, optional
             The axis on which to draw. Default: a new axis.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: the number that takes about a second.
+            Maximum number of rows to compare with the source. Default: as many as can be compared in about a second.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class _Display:
 
     @classmethod
     def from_predictions(cls: type[Self], *numbers: Any, ax: Any = None, **options: Any) -> Self:
-        """Draw the given values, which are the class's parameters, on the given axis or a new one."""
+        """Draw values, given as the parameters of the class, on the given axis or a new one."""
         return cls(*numbers, **options).plot(ax=ax)
 
     @classmethod
@@ -179,7 +179,7 @@ class ErrorBoundDisplay(_Display):
         errors, bounds = self.errors[known], self.bounds[known]
         by_expansion = self.by_expansion[known]
         low, high = (float(bounds.min()), float(bounds.max())) if len(bounds) else (1e-9, 1.0)
-        # Errors that float64 cannot distinguish from 0 are drawn at the lower end of the axis.
+        # Draw errors that float64 cannot distinguish from 0 at the lower end of the axis.
         floor = max(low * 1e-4, float(errors[errors > 0.0].min(initial=low)) / 4.0)
         shown = np.maximum(errors, floor)
         left, right, top = low / 3.0, high * 3.0, max(high, float(shown.max(initial=0.0))) * 3.0
@@ -211,8 +211,8 @@ class ErrorBoundDisplay(_Display):
 class DecisionBandDisplay(_Display):
     """Histogram of decision values, with the band around 0 in which an expansion leaves labels undecided.
 
-    Create the display with `from_estimator` or `from_predictions`. With several classes, the histogram shows the
-    smallest lead of the predicted class over another class.
+    Create the display with `from_estimator` or `from_predictions`. For multiclass models, the histogram shows the
+    predicted class's smallest margin over another class.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half-width of the band: the median bound for rows predicted by expansions; 0 without such rows."""
+        """Half-width of the band: the median bound over rows predicted by expansions, or 0 if there are none."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -272,7 +272,7 @@ class CertifiedShareDisplay(_Display):
     """Histogram of the rows' distances from expansion centers, with the share of certified rows at each distance.
 
     Create the display with `from_estimator` or `from_predictions`. Support vectors show the distances of training rows;
-    rows at much larger distances differ from the training rows.
+    rows at much larger distances are unlike the training rows.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class CertifiedShareDisplay(_Display):
         ax.legend([*drawn[0], line], [*drawn[1], label], frameon=False, handlelength=1.0, columnspacing=1.0, **place)
 
     def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> tuple[Any, str]:
-        """Plot the share of rows predicted without the exact engine, per nonempty bin; return the line and its label.
+        """Plot each nonempty bin's share of rows predicted without the exact engine; return the line and its label.
 
         The label is shown in the legend, because an axis label on the right would overlap the next plot.
         """
@@ -364,7 +364,7 @@ class StageShareDisplay(_Display):
 
 
 def share_text(share: float) -> str:
-    """Format a share as a percentage; 100% and 0% are always exact."""
+    """Format a share as a percentage; only shares of exactly 1 and 0 are shown as 100% and 0%."""
     for digits in (1, 2, 3, 4):
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
@@ -373,7 +373,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """Choose the rows whose errors are closest to the bounds, and a random sample of the others."""
+    """Select the rows whose errors are closest to their bounds, and a random sample of the others."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]
@@ -382,7 +382,7 @@ def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.in
 
 
 def _span(values: FloatArray) -> tuple[float, float]:
-    """Return the range of nearly all values; values outside it are drawn at its ends."""
+    """Return the range of nearly all values; values outside this range are drawn at its endpoints."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0

@@ -43,7 +43,7 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Compute the accuracy or regression errors of the compiled model and the source, if true targets are known."""
+    """Compute the accuracy or regression errors of the compiled model and of the source, if true targets are known."""
     y, against = evidence.y, evidence.against
     if y is None:
         return []
@@ -122,7 +122,7 @@ def _share_of_time(share: float) -> str:
 
 
 def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
-    """List speed, size and memory, with each item's name, value and method of measurement."""
+    """List speed, size and memory, giving each item's name, value and method of measurement."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
     lines = [
@@ -156,7 +156,7 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Compare the times per row of the compiled model, its exact engine and the source with bars on a log scale."""
+    """Return bars on a log scale for the times per row of the compiled model, its exact engine and the source."""
     against = evidence.against
     if against is None:
         return []
@@ -261,7 +261,7 @@ def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
 
 
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
-    """List the steps of the source's pipeline, and the operations that replace them."""
+    """List the steps of the source's pipeline, and the operations that replace them in the compiled model."""
     members = artifact.members or (artifact,)
     folded = []
     map_ = next((member.input_map for member in members if member.input_map is not None), None)

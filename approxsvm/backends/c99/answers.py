@@ -1,7 +1,7 @@
-"""Scores, probabilities and labels in a header, computed from decision values, with bounds on the exact results.
+"""Computation of scores, probabilities and labels from decision values in a header, with bounds on the exact results.
 
-The C functions and the derivations of their bounds are in the core (cpp/include/approxsvm/program); a header adds the
-output parameters stored in artifacts.
+The core (cpp/include/approxsvm/program) contains the C functions and derives their bounds; a header adds the output
+parameters stored in an artifact.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Answers:
 
     @property
     def macros(self) -> Macros:
-        """Macros of the outputs (cpp/include/approxsvm/exported/outputs.h)."""
+        """Macros for the outputs (cpp/include/approxsvm/exported/outputs.h)."""
         head = self.outputs.probability
         positive, of_scores, _ = (0, 0, 0) if head is None else head.facts
         n_classes = max(self.n_labels, 2)
@@ -86,12 +86,12 @@ class Answers:
 
 
 def common_parameters(answers: Sequence[Answers]) -> str:
-    """Return macro definitions for the output parameters (program/scores.h); empty if the models differ in them."""
+    """Return macro definitions for the output parameters (program/scores.h), or "" if the models' parameters differ."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
     found = [(one.kind, one.macros) for one in answers]
     found = [(kind, macros) for kind, macros in found if macros["has_scores_"] or macros["has_shares_"]]
-    # A mean of members depends only on the number of classes.
+    # For a mean of members, the only such parameter is the number of classes.
     every = {tuple(macros[name] for name in names) for kind, macros in found if kind != "members_mean"}
     if len(every) != 1 or len({macros["n_classes_"] for _, macros in found}) != 1:
         return ""

@@ -28,8 +28,8 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Maximum size of an unfolding. For larger ones, the Frobenius norm replaces sigma_k, which would take too long to
-# compute.
+# Maximum size of an unfolding. For larger unfoldings, sigma_k would take too long to compute, and the Frobenius norm
+# replaces it.
 _MAX_UNFOLDED: Final = 1 << 23
 
 
@@ -60,8 +60,8 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
     if kind == "float32":
         return Part(degree, values, None, np.zeros(len(values)), np.zeros(len(values)))
     largest = np.abs(values).max(axis=1, initial=0.0).astype(np.float64)
-    # Scales are rounded up to the next float32, so that no quotient exceeds the largest integer. The lower limit avoids
-    # division by 0.
+    # Scales are rounded up to the next float32 so that no quotient coefficient / scale exceeds the largest integer. The
+    # lower limit avoids division by 0.
     scales = np.nextafter(np.maximum(largest / LARGEST[kind], 2.0**-100).astype(np.float32), np.float32(np.inf))
     exact = values.astype(np.float64)
     steps = scales.astype(np.float64)[:, np.newaxis]

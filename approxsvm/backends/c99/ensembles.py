@@ -1,8 +1,8 @@
-"""Ensembles in one header: calls to the members, and the combination of their outputs.
+"""Export of an ensemble to one header, which calls the members and combines their outputs.
 
 The core's code multiplies the members' outputs by a matrix, and derives the bounds
-(cpp/include/approxsvm/program/ensembles.h). The products, or the members' values, are treated like a single model's
-values. If an ensemble returns its members' labels, the members' bounds prove them.
+(cpp/include/approxsvm/program/ensembles.h). The products (or the members' values, if there is no matrix) are treated
+like a single model's values. If an ensemble returns its members' labels, these are certified by the members' bounds.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def member_macros(artifact: Artifact) -> Macros:
 
 
 def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
-    """Return an ensemble's macros: sizes, outputs, and the member functions, whose names have the given prefixes."""
+    """Return an ensemble's macros, which define sizes, outputs, and the member functions with the given prefixes."""
     weights = artifact.combination.weights
     function = "evaluate_" if weights is None else "summands_"
     if artifact.has_labels_alone:

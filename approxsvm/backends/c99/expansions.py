@@ -38,7 +38,7 @@ class Expansions:
         self.degree = int(artifact.header["degree"])
         self.router = DeviceRouter(artifact) if artifact.n_centers > 1 else None
         self.has_slices = artifact.n_varying < artifact.n_features
-        self.strange = f"a row {rows.refused}"  # rows without values
+        self.strange = f"a row {rows.refused}"  # rows for which no value is computed
         self.what = f"degree {self.degree}, {artifact.n_centers} center{'s' * (artifact.n_centers > 1)}"
         self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
 
@@ -51,7 +51,7 @@ class Expansions:
 
     @property
     def macros(self) -> Macros:
-        """Sizes and scalars, by name (cpp/include/approxsvm/exported/expansions.h)."""
+        """Macros for sizes and scalars, by name (cpp/include/approxsvm/exported/expansions.h)."""
         end = np.float32(2.0 ** (self.bounds.first_octave + self.bounds.n_octaves))
         theta = 2.0 * self.artifact.header["gamma"] / self.artifact.header["input_scale"] ** 2
         sizes = {part.degree: part.values.shape[1] for part in self.parts}
@@ -109,7 +109,7 @@ class Expansions:
 
 
 def _multiply_adds(n: int, degree: int) -> int:
-    """Count the multiplications for one degree in n variables: by coefficients, and of partial sums by variables."""
+    """Count one degree's multiplications in n variables, both by coefficients and of partial sums by variables."""
     if degree == 2:
         return n * (n + 1) // 2 + n
     return sum(_multiply_adds(n - i, degree - 1) + 1 for i in range(n))

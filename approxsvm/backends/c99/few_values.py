@@ -1,21 +1,21 @@
 """Gaussian models whose features take few values on a common grid: integers replace floats and exp.
 
-Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; these differences, of b = 1, 2 or 4 bits each,
-are packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
-between q and k_i, measured in steps, is an integer h. The header reads exp(-g h), where g = gamma step^2, from a table,
-which ends where exp(-g h) drops below 2^-60. In units of a step,
+Support vector i is origin + step k_i, with integers k_ij such that 0 <= k_ij - lowest_j < 2^b. These differences are
+packed into words, with b = 1, 2 or 4 bits each. A row z is rounded to q, the nearest of the grid points that b bits can
+represent. The squared distance between q and k_i, measured in steps, is an integer h. The header reads exp(-g h), where
+g = gamma step^2, from a table, which ends where exp(-g h) drops below 2^-60. In units of a step,
 
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
-and the distances of support vectors from grid points, due to float64 rounding, contribute in the same way. For rows on
-the grid, this error is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for coordinates
-of at most 2^50 steps, with an error of at most
+and the distances of support vectors from their grid points, due to float64 rounding, contribute in the same way. For
+rows on the grid, this bound is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for
+coordinates of at most 2^50 steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-For a row far from the grid, float32 kernels may have a smaller bound, and the header then evaluates them. With y_i =
-k_i - lowest, exact in float32, and r, the distance of z from lowest in steps, the result is a sum of Gaussians as in
-sums.py with theta = 2 g, and the same majorant(r) bounds its error. The factor 1.01 in the majorant also covers the
+For a row far from the grid, the bound on float32 kernels may be smaller; the header then evaluates these kernels. With
+y_i = k_i - lowest, exact in float32, and r, the distance of z from lowest in steps, the result is a sum of Gaussians as
+in sums.py with theta = 2 g, and the same majorant(r) bounds its error. The factor 1.01 in the majorant also covers the
 float64 error 2^-50 r.
 
 Lookup entries and coefficients are rounded to float32, with a relative error of at most u = 2^-24, or an error of at
@@ -81,7 +81,7 @@ def grid_of(vectors: FloatArray) -> Grid | None:
     bits = next((b for b in (1, 2, _MOST_BITS) if (highest - lowest < 2**b).all()), 0)
     if not bits:
         return None
-    zero = np.rint(-origin / step)  # rows may contain 0, so the range includes 0 if possible
+    zero = np.rint(-origin / step)  # rows may contain 0, so include 0 in the range if possible
     lowest = np.where((lowest > zero) & (highest - zero < 2**bits), zero, lowest)
     return Grid(origin, step, lowest.astype(np.int64), (steps - lowest).astype(np.int64), bits, off)
 
@@ -98,7 +98,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """Decision values in a header for a model with few values; counterpart of the class `SumFunction`."""
+    """Decision values in a header for a model whose features take few values; counterpart of `SumFunction`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
         self.artifact, self.rows, self.grid = artifact, rows, grid
@@ -118,14 +118,14 @@ class FewValues:
         self.kernels = np.exp(-g * np.arange(n_kernels))
         self.kernels = self.kernels[g * np.arange(n_kernels) <= _LAST_EXPONENT]
         self.words = packed(grid.codes, grid.bits)
-        self.strange = f"a row {rows.refused}, or 2^50 steps away"  # rows without values
+        self.strange = f"a row {rows.refused}, or 2^50 steps away"  # rows for which no value is computed
         self.what = f"{n:,} Gaussians on a grid, {grid.bits} bits a feature"
         self.stack_bytes = 4 * (self.words.shape[1] + artifact.n_features) + rows.stack_bytes
         self.multiply_adds = artifact.n_features + n * int(self.terms.groups[0].shape[1])
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
-        """Return the function, or None if the model or its rows do not suit it."""
+        """Return the function, or None if it cannot represent the model or its rows."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())
@@ -139,7 +139,7 @@ class FewValues:
 
     @property
     def macros(self) -> Macros:
-        """Sizes and scalars, by name (cpp/include/approxsvm/exported/few_values.h)."""
+        """Macros for sizes and scalars, by name (cpp/include/approxsvm/exported/few_values.h)."""
         bits, step = self.grid.bits, self.grid.step
         return {
             "n_terms_": self.terms.n,

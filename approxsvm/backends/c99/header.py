@@ -2,8 +2,8 @@
 
 The header evaluates a row as the core's portable target evaluates a single float32 row, operation by operation. With
 float32 coefficients, it returns the values computed by the host's baseline target, narrowed from double to float at the
-end. It looks up an error bound for each value (device/bounds.py), which shows whether the label is proven to equal the
-exact model's.
+end. For each value, it looks up an error bound (device/bounds.py). The bound shows whether the label is proven to equal
+the exact model's.
 
 Integer coefficients (coefficients.py) save memory but no time, because each one is converted to float32 before its
 multiplication. The bound includes the quantization error.
@@ -169,7 +169,7 @@ class CHeader:
 
     def text(self) -> str:
         """Return the text of the whole header."""
-        guard = f"{self.name}_APPROXSVM_H"  # case matters: model and Model are different headers
+        guard = f"{self.name}_APPROXSVM_H"  # case matters, because model and Model are different headers
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
     def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield a model's macros and arrays that are public or used by its C code, and then the code."""
+        """Yield those macros and arrays of a model that are public or used by its C code, and then the code."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [
@@ -214,7 +214,7 @@ class CHeader:
             for name, number in macros.items()
             if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
         ]
-        yield self._text.named("".join(lines), "model")  # the prefixes of members stay unchanged
+        yield self._text.named("".join(lines), "model")  # leaves members' prefixes unchanged
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):
                 self.flash_bytes += max(numbers.nbytes, numbers.itemsize)

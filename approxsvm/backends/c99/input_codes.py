@@ -1,19 +1,19 @@
-"""Rows of integer codes, for example from an A/D converter: the meaning of codes, and the error caused by quantization.
+"""Rows of integer codes, for example from an A/D converter: what codes represent, and the error due to quantization.
 
-Code q of feature j represents all values within half a step of offset_j + step_j q. The header decodes it in float32
-and proceeds as with any row. The exact value of the row before quantization may differ from the decoded row's. If the
-distance between the two rows after the input map is r, their exact values differ by at most
+Code q of feature j represents all values within half a step of offset_j + step_j q. The header decodes codes in float32
+and then treats the result like any row. The exact value of the row before quantization may differ from the decoded
+row's. If the distance between the two rows after the input map is r, their exact values differ by at most
 
     W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r,    and by at most A1 sqrt(2 gamma / e) r,
 
 where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
-slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: r is the norm of the vector of half
-steps, each times the factor by which the input map scales the feature. Clipping never increases the distance between
+slope of a kernel is at most sqrt(2 gamma / e). A single r holds for all rows: the norm of the vector whose entry j is
+half of step_j times the factor by which the input map scales feature j. Clipping never increases the distance between
 values. The bound on the difference is thus a constant, which is added to every bound.
 
 If an input map has no limits, the map and the decoding are combined into slope q + base in float32, so that a pipeline
-needs no float64 arithmetic. The rounding of slope q + base is small compared with half a step, by which codes may
-differ from the source's rows.
+needs no float64 arithmetic. The rounding error of slope q + base is small compared with half a step, the quantization
+error.
 
 A value outside the code range is clamped to the nearest code, and its row has no bound.
 """
@@ -85,7 +85,7 @@ class InputCodes:
     def folded(
         self, artifact: Artifact, ops: Sequence[Affine]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-        """Return the slope and the base of each mapped feature; None without a map, with limits, or above 1e37."""
+        """Return each mapped feature's slope and base, or None without a map, with limits, or for values above 1e37."""
         if artifact.input_map is None or any(op.low is not None or op.high is not None for op in ops):
             return None
         slopes, bases = [], []
@@ -105,7 +105,7 @@ class InputCodes:
 
 
 def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
-    """Return codes that cover the range of each feature in X with a small margin."""
+    """Return codes that cover the range of each feature in X, plus a small margin."""
     if X is None:
         raise InputError(f"inputs of type {kind} need X: sample rows, whose range the codes will cover")
     columns = artifact.raw_columns

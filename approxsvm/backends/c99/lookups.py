@@ -1,4 +1,4 @@
-"""Lookups at the start of an input map in C (categories, bins, missing values), and the codes in string columns.
+"""C export of lookups at the start of an input map (categories, bins, missing values), and of string columns' codes.
 
 Features of the raw row are looked up without rounding, so a lookup does not affect bounds.
 """
@@ -17,7 +17,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Values that replace infinity (an unchanged feature) and NaN (a rejected row) in C (program/ops/lookup.h).
+# Values that represent in C infinity (leave the feature unchanged) and NaN (reject the row); see program/ops/lookup.h.
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300
@@ -38,7 +38,7 @@ def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
 
 
 def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a lookup; ignored raw columns come last, because the header checks them, too."""
+    """Yield the arrays of a lookup; raw columns that it ignores come last, because the header checks them for NaN."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(lookup.n_features), lookup.source)
     every = [*lookup.steps, *(_CHECKED for _ in unused)]

@@ -1,13 +1,13 @@
 """C code for exported headers: literals, comments and arrays as strings.
 
-The functions in a header read everything that differs between models from macros and arrays, so code is omitted only
-for components that a model lacks, such as a router or an input map.
+The functions in a header read everything that differs between models from macros and arrays. Code is omitted only for
+components that a model lacks, such as a router or an input map.
 
-The functions add in a different order from the core, which suits processors without SIMD. The core
-(expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could take eight
-products instead of one. Addition chains are at most as long as the bounds assume, form_depth() and norm_depth() in the
-core (bounds/certificate.hpp); tests/backends/test_c_paths.py checks them in header code. The function exp() is the one
-in simd/exp.hpp.
+The functions add terms in a different order than the core, one that suits processors without SIMD. The core
+(expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could need eight
+products where one suffices. Addition chains are at most as long as the bounds assume, namely form_depth() and
+norm_depth() in the core (bounds/certificate.hpp); tests/backends/test_c_paths.py checks this in the generated code. The
+function exp() is the one in simd/exp.hpp.
 """
 
 import re
@@ -23,7 +23,7 @@ _FLOAT_TYPES: Final = {"float32": "float", "float64": "double"}
 
 
 def literal(x: Any) -> str:
-    """Return a C literal for exactly the value x."""
+    """Return a C literal whose value is exactly x."""
     if isinstance(x, np.float32):
         return f"{_with_point(str(x))}f"
     if isinstance(x, float):

@@ -1,8 +1,8 @@
 """Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
 Each model is described by a `Sums` record, which holds the arrays and macros used by the generated C code
-(cpp/include/approxsvm/exported/sums.h) and the bounds (backends/sum_bounds.py). In addition to the sum, a row's bound
-needs only two evaluations by Horner's rule. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z
+(cpp/include/approxsvm/exported/sums.h) and the bounds (backends/sum_bounds.py). Once the sum is known, a row's bound
+takes only two evaluations by Horner's rule. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z
 and squared distances are computed in float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in
 float64.
 
@@ -24,9 +24,9 @@ sqrt(theta / e) times as much. Differences, squares, sums and the factor theta /
 where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row. No error exceeds
 1.01 A1.
 
-**Linear models** need one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
-polynomial form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated like
-expansions, with at most d + 40 roundings per term.
+**Linear models** need only one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of
+a polynomial form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated
+like expansions, with at most d + 40 roundings per term.
 
 r is the square root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
@@ -60,14 +60,14 @@ _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
 _TINY: Final = 2.0**-80
 _FUNCTION: Final = 2.0**-40  # error of tanh, cos and exp in float64
-# Bounds on the relative error of adding an intercept, and on underflow.
+# Bounds on the relative error of adding an intercept, and on the effect of underflow.
 _OF_INTERCEPTS: Final = 2.0**-48, 1e-36
 _UP: Final = 1.0 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Stored data and bounds of a model."""
+    """Arrays, macros and error bounds of a model."""
 
     what: str  # short description of the model
     arrays: dict[str, npt.NDArray[Any]]
@@ -103,7 +103,7 @@ class _Terms:
 
     @property
     def path(self) -> int:
-        """Maximum number p of roundings on a path in an inner product."""
+        """Maximum number p of roundings on any path in an inner product."""
         return int(self.vectors.shape[1]) // 4 + 6
 
     @property
@@ -120,7 +120,7 @@ class _Terms:
         return Arithmetic(self.eta, of_terms, _FUNCTION, *_OF_INTERCEPTS)
 
     def record(self, macros: Macros, bounds: SumBounds, longest: float, what: str, **extra: Any) -> Sums:
-        """Build the record; macros select the kind of terms (cpp/include/approxsvm/exported/sums.h)."""
+        """Build the record; `macros` selects the kind of terms (cpp/include/approxsvm/exported/sums.h)."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -153,7 +153,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
-    """Replace r in polynomials with a larger value, because a row's r is the square root of a rounded float32 sum."""
+    """Replace r in polynomials with a larger value, because r is computed as the root of a rounded float32 sum."""
     factor = 1.0 + 2.0 * n_features * UNIT32
     majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)
@@ -298,17 +298,17 @@ class SumFunction:
         if not all((numbers < LARGEST).all() for numbers in (self.bounds.majorant, self.bounds.slope)):
             what = f", with coef0 {artifact.coef0:.3g}" if abs(artifact.coef0) > 1e6 else ""
             raise UnsupportedModelError(f"bounds of this model{what} do not fit float32: scale rows or coefficients")
-        self.strange = f"a row {rows.refused}, or too long for float32"  # rows without values
+        self.strange = f"a row {rows.refused}, or too long for float32"  # rows for which no value is computed
         self.what = self.sums.what
         self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
         self.multiply_adds = artifact.n_features + self.sums.multiply_adds
 
     @property
     def macros(self) -> Macros:
-        """Sizes and scalars, by name."""
+        """Macros for sizes and scalars, by name."""
         if not self.rows.moved < LARGEST:
             raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
-        # Subnormal numbers would be rounded more coarsely, or flushed to 0.
+        # Subnormal numbers would have larger relative rounding errors, or be flushed to 0.
         moved = np.float32(max(self.rows.moved * 1.00001, 2.0**-120) if self.rows.moved else 0.0)
         return {
             "n_varying_": self.artifact.n_features,

@@ -1,8 +1,8 @@
 """C code of exported headers, from the files in cpp/include/approxsvm/exported and the files that they include.
 
-The files are valid C99 if they follow a model's macros and arrays, which have names like `model_x`. A header contains
-their text without the components that the model lacks. All names contain the header's name, so that a program may
-include several headers. Macros that select components are integers; undefined ones count as 0.
+The files are valid C99 when preceded by a model's macros and arrays, which have names like `model_x`. A header contains
+the text of the files except for components that the model lacks. All names contain the header's name so that a program
+can include several headers. Macros that select components are integers; undefined ones count as 0.
 """
 
 import re
@@ -18,7 +18,7 @@ _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CONDITION: Final = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
 _INCLUDE: Final = re.compile(r'#include "(.*)"')
-# Macros that headers define differently from the core, with their definitions for headers.
+# Macros that headers define differently from the core, each with its definition in a header.
 _MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
 
@@ -35,7 +35,7 @@ class Text:
 
     def named(self, text: str, prefix: str) -> str:
         """Return `text` with the header's name, or a model's prefix, in all names."""
-        # One pass replaces all names, because a replaced name may begin with model_
+        # Replace all names in one pass, because a replacement may itself begin with model_
         ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")
         return with_decimals(ours.sub(lambda name: f"{self._name}_{name[1]}_" if name[1] else f"{prefix}_", text))
 
@@ -45,7 +45,7 @@ class Text:
         if is_guarded and path in self._included:
             return
         self._included.add(path)
-        blocks: list[tuple[bool, bool, bool]] = []  # depends on the model; one branch held; this branch holds
+        blocks: list[tuple[bool, bool, bool]] = []  # depends on the model, some branch has held, this one holds
         for line in text.splitlines():
             word, condition = found.groups() if (found := _CONDITION.match(line)) else ("", "")
             is_ours = "model_" in condition if word == "if" else bool(word and blocks and blocks[-1][0])

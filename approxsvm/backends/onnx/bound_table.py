@@ -8,15 +8,15 @@ sum in any order and may fuse products and sums, and its exp may have an error o
 1. **Row.** The graph treats its float32 or float64 inputs as exact. Coordinates are u = scale (z - center), where scale
    is a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u is
    the exact u of another row, at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in the kernel's units.
-   The input map's rounding increases this distance, as does the distance from the center's slice, if there are slices.
-   In the kernel's feature space, the distance between two rows at a distance of r is sqrt(2 - 2 exp(-gamma r^2)), at
-   most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
-   below refer to this other row.
+   The input map's rounding increases this distance, as does the row's distance from the center's slice if the model has
+   slices. In the kernel's feature space, the distance between two rows at a distance of r is sqrt(2 - 2 exp(-gamma
+   r^2)), at most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The
+   items below refer to this other row.
 
 2. **Truncation error.** By certificate.py, one bound is the sum over m < k < first of N_k phi_k(s) plus the remainder T
-   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another is W sqrt(P(m + 1, s)), which holds for the degrees
-   beyond m of any function of norm W; the smaller one is used. Both hold for any center, so the choice of a row's
-   center does not matter.
+   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another is W sqrt(P(m + 1, s)), which bounds the terms of
+   degree above m of any function of norm W. The smaller of the two is used. Both hold for any center, so they are valid
+   whichever center a row is assigned to.
 
 3. **Kept degrees** k <= m. By the Cauchy-Schwarz inequality, the absolute values of all products of a coefficient and a
    monomial of degree k sum to at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
@@ -24,18 +24,18 @@ sum in any order and may fuse products and sums, and its exp may have an error o
    become multiples of N_k phi_k(s):
 
    * 2^-24 for narrowing the coefficients to float32;
-   * the roundings of monomials, matrix product and sum (polynomial_graph.rounding_path);
+   * the roundings of the monomials, the matrix product and the sum (polynomial_graph.rounding_path);
    * half of s times the relative error of s, (n + 8) roundings, for the argument of exp;
    * 2^-40 for exp itself and the products after it.
 
    Underflow in narrowing changes each coefficient by at most 2^-149 output_scale, and the sum of all monomials times
    the Gaussian factor is at most 100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
 
-4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept rounds once; the bound includes 2^-40 (|intercept| + W), which is thousands of times as large.
+4. **Fixed errors.** Coefficients have the summation error coefficient_error, and a frontend adds its value_error.
+   Adding the intercept rounds once; the bound includes 2^-40 (|intercept| + W), thousands of times the rounding error.
 
 5. **Distant rows.** Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so all kept degrees count as
-   errors. Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
+   errors. Beyond s = 256, and for rows for which s overflows, the only bound is |f - intercept| <= W.
 
 All these functions of s are tabulated, so a graph needs only one logarithm, to find the cell of s. There are 32 cells
 per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function over each
@@ -71,12 +71,12 @@ _ROUNDING: Final = 2.0 * UNIT64
 class BoundTable:
     """Functions of s, tabulated over cells."""
 
-    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below first_remainder_degree, of T
-    # for each theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
+    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree k below first_remainder_degree, of
+    # T for each theta, of W (used where T's factor would overflow), and of W in the bound on all truncated degrees
     functions: npt.NDArray[np.float32]
     degree: int  # highest degree of the expansions
     first_remainder_degree: int  # lowest degree that remainders cover
-    thetas: tuple[float, ...]  # contractions theta in the table
+    thetas: tuple[float, ...]  # contractions theta of the expansions
 
     @property
     def n_columns(self) -> int:
@@ -124,7 +124,7 @@ def fixed_error(
 def weights_of_expansion(
     table: BoundTable, norms: FloatArray, remainder: float, theta: float, total: float
 ) -> FloatArray:
-    """Return the weights of the table's columns, of shape (2, n_columns), for kept degrees and for truncated ones."""
+    """Return weights of the table's columns, shape (2, n_columns): row 0 for kept degrees, row 1 for truncated ones."""
     weights = np.zeros((2, table.n_columns))
     kept, first = table.degree + 1, table.first_remainder_degree
     weights[0, :kept] = norms[:kept]

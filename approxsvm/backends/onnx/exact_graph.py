@@ -1,13 +1,13 @@
-"""Graphs that evaluate models by their definition in float64: sums over support vectors, and polynomial forms.
+"""Graphs that evaluate a model's definition in float64: a sum over support vectors, or a polynomial form.
 
-backends/sum_bounds.py bounds the errors, given the relative errors of a graph's arithmetic. These are at most eta =
-(n_features + 8) 2^-52 for an inner product, summed in any order, and (n + 16) 2^-52 for a sum of n terms. The term
+backends/sum_bounds.py bounds the errors, given the relative errors of a graph's arithmetic. The latter are at most eta
+= (n_features + 8) 2^-52 for an inner product, summed in any order, and (n + 16) 2^-52 for a sum of n terms. The term
 2^-40 covers errors of a few units in the last place in tanh, cos and exp, and the addition of the intercept.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances ||u||^2 -
 2 u.y_i + ||y_i||^2 need one matrix product. Their error, including the rounding of u and y_i, is at most eta (||u|| +
 ||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative error of K_i
-is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed value are in [0, 1]; no
+is at most exp(e) - 1 <= 2 e for e <= 1. For e > 1/2, it suffices that K_i and its computed value lie in [0, 1]; so no
 error exceeds A1, apart from the rounding of the sum. If the input map's error moves a row by r, each K_i changes by at
 most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2). (The bound with W in
 bound_table.py is not available, because "exact" artifacts do not contain W.)
@@ -40,7 +40,7 @@ _ROUNDING: Final = 2.0 * UNIT64
 _EXP: Final = 2.0**-40
 _UNDERFLOW: Final = 2.0**-1000
 _MOST_ANGLE: Final = 8.0
-# Squares below 2^-1074 underflow, which changes the norm of up to 2^20 coordinates by at most 2^-527.
+# Squares below 2^-1074 underflow. This changes the norm of up to 2^20 coordinates by at most 2^-527.
 _TINY_NORM: Final = 2.0**-500
 # Limit to which scaled coordinates are clipped: no product of two overflows, and every kernel value there is 0.
 _FARTHEST: Final = 1e100
@@ -65,7 +65,7 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     found = find(g, artifact, rows, vectors, with_bounds)
     if n_sv:
         return found
-    # An empty sum would be 0 even for rows that a step has mapped to NaN.
+    # Without support vectors, adding 0 times the row preserves the NaN of rows that a step has mapped to NaN.
     empty = g.rows_sum(g.op("Mul", rows.values, 0.0), keepdims=True)
     return KnownValues(g.op("Add", found.values, empty), found.bounds)
 
@@ -82,7 +82,7 @@ def _gaussian(
         )
     u = g.op("Mul", g.op("Sub", rows.values, center), scale)
     u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
-    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes fold this constant on loading
+    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes fold this constant when loading
     sq_norms = g.rows_sum(g.op("Mul", y, y))
     sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
     products = g.op("MatMul", u, g.op("Transpose", g.op("Mul", y, -2.0), perm=[1, 0]))
@@ -138,7 +138,7 @@ def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, wit
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values for a polynomial kernel whose sum is stored as a linear or quadratic form."""
+    """Compute decision values of a polynomial-kernel model stored as linear or quadratic forms."""
     d, degree, form = artifact.n_features, int(artifact.header["degree"]), form_of(artifact)
     n_forms, places = len(form.packed), unfolding(d, degree)
     g.check_room(8 * n_forms * places.size)
@@ -158,7 +158,7 @@ def _arithmetic(n_features: int, n_terms: int) -> Arithmetic:
 
 
 def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> str:
-    """Bound the errors of values for rows with these norms, including the input map's error."""
+    """Bound the errors of the values of rows with the norms `norm`, including the input map's error."""
     bound = _polynomial_in(g, norm, bounds.majorant)
     if rows.error is not None:
         slope = _polynomial_in(g, g.op("Add", norm, rows.error), bounds.slope)
@@ -172,7 +172,7 @@ def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> st
 
 
 def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> Any:
-    """Evaluate polynomials by Horner's rule; x has shape (n_rows, 1), and `coefficients` (n_functions, n)."""
+    """Evaluate polynomials by Horner's rule; x has shape (n_rows, 1), `coefficients` has shape (n_functions, n)."""
     result: Any = coefficients[:, -1][np.newaxis]
     for coefficient in coefficients.T[-2::-1]:
         result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
@@ -185,7 +185,7 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
     n_classes = len(artifact.labels)
     if not artifact.has_pairs:
         return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
-    # In LIBSVM's block, a class's support vectors have one row of coefficients per pair that includes the class, and
+    # In LIBSVM's coefficient array, the support vectors of a class have one row per pair that includes the class; they
     # contribute to no other pair.
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     counts = np.diff(ends, prepend=0)
@@ -202,6 +202,6 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
 
 
 def _norms(g: GraphBuilder, rows: GraphRows) -> str:
-    """Return row norms, rounded up; the added constant exceeds the error due to underflow of squares."""
+    """Return upper bounds on row norms; the added constant exceeds the error caused by underflow of squares."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)

@@ -27,8 +27,8 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Maximum size of the mask for the router's lists, groups times centers; if it would be larger, the graph compares each
-# row with all centers.
+# Maximum size, n_groups * n_centers, of the mask for the router's lists. If the mask would be larger, the graph
+# compares each row with all centers.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 
@@ -69,7 +69,7 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
 
 @dataclass(frozen=True)
 class _BoundNumbers:
-    """Quantities used in bounds: functions of s, weights for each center, the fixed part, and W."""
+    """Quantities used in bounds: functions of s, each center's weights, the fixed part of the error, and W."""
 
     functions: str
     kept: str
@@ -101,7 +101,7 @@ class _Expansions:
         self.bound_numbers = self._bound_numbers(artifact) if with_bounds else None
 
     def evaluate(self, center: Any, x: str, error: str | None) -> tuple[str, str | None]:
-        """Evaluate rows about the center with this index (array or name, shape (1,)); return values and bounds."""
+        """Return rows' values and bounds, expanded about the center with index `center` (array or name, shape (1,))."""
         g = self.g
         u = g.op("Mul", g.op("Sub", x, g.op("Gather", self.centers, center)), self.scale)
         off_sq = None
@@ -123,9 +123,9 @@ class _Expansions:
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """Return the matrix C of a single expansion, or the packed coefficients of several and C's indices into them.
+        """Return the matrix C of a single expansion; for several, their packed coefficients and C's indices into those.
 
-        With several matrices, the unused entries would take more space than the indices.
+        Stored as matrices, several expansions would have unused entries that take more space than the indices.
         """
         g, n, v = self.g, self.n_centers * self.n_decisions, self.n_varying
         h, t = split(self.degree)
@@ -144,7 +144,7 @@ class _Expansions:
         return g.constant(packed.reshape(self.n_centers, self.n_decisions, -1)), g.constant(places)
 
     def _matrix_of(self, center: Any) -> str:
-        """Return the matrices C of the expansions about a center, shape (n_decisions, n_tails, n_heads), float64."""
+        """Return the float64 matrices C of a center's expansions, an array of shape (n_decisions, n_tails, n_heads)."""
         g, (matrices, places) = self.g, self.matrices
         if places is None:
             return g.cast(matrices, np.float64)
@@ -162,7 +162,7 @@ class _Expansions:
         weights = np.stack(
             [self._weights(record, decisions[k], table) for record, k in zip(records, of_decision, strict=True)]
         )
-        weights = weights.reshape(*shape, 2, -1).transpose(0, 2, 3, 1)  # kept and cut weights of each center
+        weights = weights.reshape(*shape, 2, -1).transpose(0, 2, 3, 1)  # by center, for kept and truncated degrees
         fixed = fixed_error(
             records["coefficient_error"],
             decisions["intercept"][of_decision],
@@ -184,7 +184,7 @@ class _Expansions:
         return weights_of_expansion(table, record["norms"], *numbers)
 
     def _bounds(self, center: Any, half_s: str, off_sq: str | None, error: str | None) -> str | None:
-        """Compute bounds on the errors of values, shape (n_rows, n_decisions)."""
+        """Compute error bounds on the values, an array of shape (n_rows, n_decisions)."""
         numbers, g = self.bound_numbers, self.g
         if numbers is None:
             return None
@@ -204,7 +204,7 @@ class _Expansions:
         return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
-        """Return each row's cell in the table, shape (n_rows,); rows with NaN are assigned the last cell."""
+        """Return the index of each row's cell in the table, shape (n_rows,); rows with NaN get the last cell."""
         g = self.g
         s = g.op("Squeeze", g.op("Mul", half_s, 2.0), np.array([1], np.int64))
         s = g.op("Where", g.op("Less", s, END), s, 2.0 * END)
@@ -214,7 +214,7 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """Bound the distance of rows from their computed positions in the kernel's feature space, shape (n_rows, 1)."""
+        """Bound each row's distance from its computed position in the kernel's feature space; shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
@@ -228,7 +228,7 @@ class _Expansions:
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
-    """Find a center near each row in the artifact's lists; only for ties, the engine may find a different one."""
+    """Find a center near each row by the artifact's lists; only in a tie can the engine's choice differ."""
     group_points, members = _router_points(artifact)
     y = g.op("Mul", g.op("Sub", x, artifact.center.astype(np.float64)), float(artifact.header["input_scale"]))
     slots, first_slot = np.unique(members.centers, return_index=True)
@@ -243,14 +243,14 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """Compute scores, which are smallest for the nearest point; NaN due to overflow is replaced by a large value."""
+    """Compute scores, the smallest of which marks the nearest point; NaN due to overflow becomes a large value."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Slots of all lists, with each slot's group, center and point."""
+    """Group, center and point of each slot, for the slots of all lists."""
 
     groups: npt.NDArray[np.intp]
     centers: npt.NDArray[np.int64]
@@ -258,7 +258,7 @@ class _Members:
 
 
 def _router_points(artifact: Artifact) -> tuple[FloatArray, _Members]:
-    """Return the stored points (half of x'Dx, then -Dx) of the groups and of the slots in the lists."""
+    """Return the groups' stored points (half of x'Dx, then -Dx), and the slots of all lists with theirs."""
     lists = artifact.router()
     points = lists.points.reshape(-1, lists.points.shape[2]).astype(np.float64)
     n_groups = len(lists.starts) - 1

@@ -1,15 +1,15 @@
-"""ONNX models built from standard operators, which compute labels or values, and the output "certain", from rows.
+"""ONNX models, built from standard operators, that compute labels or values and the output "certain" from rows.
 
 Names, shapes and types follow skl2onnx. The input is "X". The outputs are "label" and "probabilities" for classifiers
 (containing scores if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian
-processes without variance, and "variable" for regressions. All arithmetic is in float64.
+processes without variance, and "variable" for regressors. All arithmetic is in float64.
 
-The graph of a certified artifact predicts labels as ``predict`` does: with the expansions if the bounds suffice,
-otherwise with the exact model. The exact model is included unless it is too large or `fallback` is False. Without it,
-the label of a row that is not certain may differ from the exact model's; the graph's doc_string and a warning state
+The graph of a certified artifact predicts labels as ``predict`` does: with the expansions if the bounds certify the
+label, otherwise with the exact model. The exact model is included unless it is too large or `fallback` is False. If it
+is omitted, the label of an uncertain row may differ from the exact model's; the graph's doc_string and a warning state
 this limitation. An "approximate" artifact has no exact model. The graph contains only the exact model in two cases: if
-the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a regression
-without a tolerance, whose values must be exact.
+the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a regressor without
+a tolerance, whose values must be exact.
 """
 
 import warnings
@@ -52,7 +52,7 @@ def onnx_model(
     """Export an artifact as documented in `CompiledModel.to_onnx`; the warning quotes `certified_fraction`.
 
     If a value that the model uses is NaN or infinite, the row is not certain, and its scores, probabilities and values
-    are NaN. By default, a graph with only the exact model of a regression has no output "certain", because the
+    are NaN. By default, a graph that contains only the exact model of a regressor has no output "certain", because its
     tolerance is about as small as float64 rounding errors. With `fallback`, all labels that float64 arithmetic can
     determine equal the exact model's.
     """
@@ -100,7 +100,7 @@ def onnx_model(
 
 
 def _decided_words(artifact: Artifact) -> str:
-    """Describe a graph that uses the exact model if expansions do not suffice."""
+    """Describe a graph that uses the exact model where expansions do not determine the result."""
     tolerance = artifact.header["tolerance"]
     if artifact.task == "regression":
         close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"
@@ -116,7 +116,7 @@ def _decided_words(artifact: Artifact) -> str:
 
 
 def _undecided_words(artifact: Artifact, with_certain: bool) -> str:
-    """Describe a graph that has only expansions."""
+    """Describe a graph that contains only expansions."""
     what = "a value" if artifact.task == "regression" else "a label"
     where = "if the output certain is false, " if with_certain else ""
     return f"The graph answers by expansions alone: {where}{what} may differ from the exact model's."
@@ -172,7 +172,7 @@ class _Export:
         return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes, self.words)
 
     def known_values(self) -> list[KnownValues]:
-        """Compute each part's values, NaN for rows that are not finite; a fallback replaces undecided values.
+        """Compute each member's values, NaN for rows that are not finite; with a fallback, replace undecided values.
 
         A row is undecided if the expansions do not determine its label, or if an error bound exceeds a given tolerance.
         """
@@ -218,9 +218,9 @@ class _Export:
         )
 
     def certain(self, known: list[KnownValues]) -> str:
-        """Return whether the bounds prove each row's label, or that its value is within the tolerance, shape (n_rows,).
+        """Return whether bounds certify each row's label, or its value within the tolerance; shape (n_rows,), bool.
 
-        With several targets, the result has one column per target, shape (n_rows, n_targets).
+        With several targets, the array has shape (n_rows, n_targets).
         """
         g = self.g
         conditions = [self._are_numbers(one) for one in known]
@@ -237,7 +237,7 @@ class _Export:
         return result
 
     def _are_numbers(self, known: KnownValues) -> str:
-        """Return a mask of the finite rows with absolute values below 1e300 and bounds not NaN, shape (n_rows,)."""
+        """Return a mask, shape (n_rows,), of finite rows whose values are below 1e300 in modulus, with no NaN bound."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
@@ -246,7 +246,7 @@ class _Export:
         return g.op("And", g.op("Equal", wrong, np.array(0)), is_finite)
 
     def _decided(self, part: Artifact, known: KnownValues) -> str:
-        """Return whether bounds prove a one-class label, or that a value is within the tolerance, shape (n_rows,)."""
+        """Return a mask, shape (n_rows,), of certified one-class labels or of values proven within the tolerance."""
         g = self.g
         assert known.bounds is not None
         magnitude = g.op("Abs", g.op("Sub", known.values, part.outputs.threshold or 0.0))
@@ -259,7 +259,7 @@ class _Export:
             bound = g.op("Add", known.bounds, narrowing)
             within = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
             clear = g.op("And", within, g.op("Less", magnitude, 2.0**127))
-        if part.n_decisions > 1:  # a row is certain if all targets are certain
+        if part.n_decisions > 1:  # a row is certain if all its values are
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
@@ -283,7 +283,7 @@ class _Export:
         return VoteOutputs(self.g, self.n_classes, list(zip(voters, weights, strict=True)))
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
-        """Return the model's values: the members' values side by side, or weighted sums of their columns."""
+        """Return the model's values: the members' values, concatenated, or weighted sums of the members' columns."""
         g, combination = self.g, self.artifact.combination
         if combination.weights is None:
             if len(known) == 1:
@@ -306,7 +306,7 @@ class _Export:
         return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), rounding))
 
     def _columns(self, part: Artifact, known: KnownValues) -> KnownValues:
-        """Return a member's columns for a weighted sum: values, or its labels' probabilities or scores."""
+        """Return a member's columns in a weighted sum: its values, or the probabilities or scores of its labels."""
         if part.task == "regression":
             return known
         g = self.g
@@ -336,16 +336,16 @@ class _Export:
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has probabilities
+        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has them
         self._give("scores" if has_none else "probabilities", scores, width)
 
     @property
     def _order(self) -> npt.NDArray[np.intp]:
-        """Indices of the sorted labels in the model's label order."""
+        """Index of each sorted label in the model's label order."""
         return np.argsort(self.artifact.labels, kind="stable")
 
     def _scores(self, outputs: ClassOutputs) -> str:
-        """Return the source's decision values; two classes yield two columns, the larger for the predicted class."""
+        """Return the source's decision values; two classes have two columns, and the predicted class's is larger."""
         g, order, values = self.g, self._order, outputs.known.values
         if self.n_classes == 2:
             negated = g.op("Neg", values)
@@ -400,7 +400,7 @@ def _parts(artifact: Artifact) -> tuple[Artifact, ...]:
 
 
 def _is_exact(part: Artifact) -> bool:
-    """Return whether the exact model predicts all rows (also if expansions lack pairs or values must be exact)."""
+    """Return whether the exact model predicts all rows, also because pairs lack expansions or values must be exact."""
     without_tolerance = part.task == "regression" and bool(np.isinf(part.header["tolerance"]))
     expansions_useless = bool(part.header["majority_only"]) or without_tolerance
     return part.mode == "exact" or (part.mode == "certified" and expansions_useless)

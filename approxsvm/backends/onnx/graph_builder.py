@@ -13,10 +13,10 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Operator set version, with the current Loop, ScatterND and reductions; supported by runtimes from 2022 on.
+# Operator set version, whose Loop, ScatterND and reductions are used; runtimes have supported it since 2022.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# Factor by which every bound is multiplied. It covers rounding in the bound and differs from 1 even in float32.
+# Factor by which every bound is multiplied to cover rounding in the bound. It is greater than 1 even in float32.
 UP: Final = 1.0 + 2.0**-20
 # Size limit on a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
@@ -34,12 +34,12 @@ class GraphBuilder:
         self._nodes: list[Any] = []
         self._initializers: list[Any] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        # Names of matrix products, and of products with a scalar that float32 cannot represent.
+        # Names of matrix products, and names of products with a scalar that float32 cannot represent.
         self._products: set[str] = set()
         self._scaled: set[str] = set()
 
     def check_room(self, n_bytes: int) -> None:
-        """Check that `n_bytes` of constants fit into the graph, before they are computed.
+        """Check, before computing constants, that `n_bytes` more of them fit into the graph.
 
         Raises UnsupportedModelError if the graph would exceed the size limit.
         """
@@ -63,7 +63,7 @@ class GraphBuilder:
         return name
 
     def doubles(self, values: npt.NDArray[Any]) -> str:
-        """Add float64 values; larger arrays are stored in float32 if all values are representable."""
+        """Add float64 values; larger arrays are stored in float32 if it represents all values exactly."""
         wide = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):
             narrow = wide.astype(np.float32)
@@ -96,7 +96,7 @@ class GraphBuilder:
         """Add an operation with a scalar that rounds to 0 or 1 in float32.
 
         onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product or
-        quotient becomes two nodes, whose additional factors 2 and 1/2 change no digits.
+        quotient becomes two nodes, with additional factors of 2 and 1/2 that cancel exactly.
         """
         if kind in ("Add", "Sub"):
             return self.op("Sum", value, number if kind == "Add" else -number)
@@ -142,7 +142,7 @@ class GraphBuilder:
         """Run `body` at most `n_times` times on `state`, a list of (name, dtype, shape); return the final state.
 
         `body` takes the iteration number and the names of the state. It returns the name of the condition for
-        continuing, or None, and the names of the new state. Constants are added to the enclosing graph.
+        continuing (or None), and the names of the new state. Constants are added to the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")
@@ -211,6 +211,6 @@ def _single_number(inputs: tuple[Any, ...]) -> float | None:
 
 
 def _inputs_of(node: Any) -> set[str]:
-    """Return the names of a node's inputs, including outer names used by the graphs in its attributes."""
+    """Return the names of a node's inputs, including outer names to which the graphs in its attributes refer."""
     bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
     return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

@@ -1,8 +1,8 @@
 """Graphs that compute votes, scores, probabilities and predicted classes from decision values.
 
 Values and intervals are computed as in votes.h, scores.h, probabilities.h and ensembles.h in
-cpp/include/approxsvm/program, which derive the formulas. `SLACK` covers the rounding of the functions themselves, and a
-tie is never certain.
+cpp/include/approxsvm/program; these files derive the formulas. `SLACK` covers the rounding of the functions themselves.
+A tie is never certified.
 """
 
 from functools import cached_property
@@ -29,8 +29,8 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.schema import MAX_EXCESS
 
-# Bound on the rounding of probabilities and scores, which are at most n_classes. It far exceeds the spacing of floats
-# at a tie.
+# Bound on the rounding errors of probabilities and scores, which are at most n_classes. It far exceeds the float64
+# spacing of values near a tie.
 SLACK: Final = 1e-9
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
@@ -47,7 +47,7 @@ class ClassOutputs:
 
     @cached_property
     def scores(self) -> str:
-        """scikit-learn's one-vs-rest scores of several classes, from pair values, shape (n_rows, n_classes)."""
+        """Scores, shape (n_rows, n_classes): scikit-learn's one-vs-rest scores of pairs, or one value per class."""
         if self.outputs.of_each_class:
             return self.known.values
         g, values = self.g, self.known.values
@@ -86,11 +86,11 @@ class ClassOutputs:
         return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Return whether the bounds prove each row's class, shape (n_rows,)."""
+        """Return a boolean array of shape (n_rows,): whether the bounds certify the row's class."""
         rule = self.outputs.label_rule
         if rule == "votes":
             low, high = self._vote_interval()
-            # The earlier class wins a tie, so each class's index is subtracted as a fraction of a vote.
+            # Ties go to the earlier class, so each class's index, scaled to a fraction of a vote, is subtracted.
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
             return beats_all(self.g, predicted, low, high, self.n_classes, 0.1 / self.n_classes)
@@ -104,7 +104,7 @@ class ClassOutputs:
         return beats_all(self.g, predicted, *ends, self.n_classes, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
-        """Return lower and upper bounds on the exact probabilities, up to `SLACK`, shape (n_rows, n_classes)."""
+        """Return bounds of shape (n_rows, n_classes) on the exact probabilities, valid to within `SLACK`."""
         g, probability = self.g, self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
@@ -121,7 +121,7 @@ class ClassOutputs:
         return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Return values oriented so that larger ones favour the label with the threshold."""
+        """Return values, negated if necessary, so that larger ones favour the label that has the threshold."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     def _votes(self) -> str:
@@ -131,7 +131,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Return which pairs are proven to vote for their first class, and for their second class, as 0 and 1."""
+        """Return two arrays of 0 and 1: the pairs proven to vote for their first class, and for their second class."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)
@@ -139,7 +139,7 @@ class ClassOutputs:
         return g.cast(first, np.float64), g.cast(second, np.float64)
 
     def _vote_interval(self) -> tuple[str, str]:
-        """Return the number of proven votes and the maximum number of votes for each class."""
+        """Return each class's number of proven votes, and its maximum number of votes."""
         g = self.g
         first, second = self._outcomes()
         low = g.op("Add", g.op("MatMul", first, self.first), g.op("MatMul", second, self.second))
@@ -202,7 +202,7 @@ class ClassOutputs:
         return self._interpolated(calibrator, values)
 
     def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
-        """Interpolate linearly between knots; outside them, the result is constant."""
+        """Interpolate linearly between the knots; beyond the first and last knot, the result is constant."""
         g, knots, heights = self.g, calibrator.knots, calibrator.heights
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(heights)
@@ -243,11 +243,11 @@ class ClassOutputs:
         return self._without_excess(g.op("Where", all_zero, calibration.positive / self.n_classes, ratios))
 
     def _unnormalized_interval(self, probability: ClassProbability) -> tuple[str, str]:
-        """Return bounds on the unnormalized probabilities of several classes."""
+        """Return lower and upper bounds on the unnormalized probabilities of a multiclass model."""
         g = self.g
         if isinstance(probability, TemperatureCalibration):
             low, high = (g.op("Mul", end, probability.inverse_temperature) for end in self.score_interval())
-            # For large scores, the rounding exceeds the amount by which probability intervals are widened.
+            # For large scores, rounding errors exceed the amount by which probability intervals are widened.
             low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
             high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
@@ -267,7 +267,7 @@ class ClassOutputs:
         return least, most
 
     def _sum_of_others(self, numbers: str) -> str:
-        """Sum the values of all other classes directly, because subtracting from the total may cancel digits."""
+        """For each class, sum the other classes' values directly; subtraction from the total may cancel digits."""
         g, axis = self.g, np.array(1, np.int64)
         before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
         return g.op("Add", before, after)
@@ -331,7 +331,7 @@ def _calibration(probability: ClassProbability) -> OneVsRestCalibration:
 
 
 def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int, slack: float) -> str:
-    """Return whether each winner's lower bound exceeds the upper bound of every other class, shape (n_rows,)."""
+    """Return a boolean array of shape (n_rows,): whether the winner's lower bound exceeds the others' upper bounds."""
     is_winner = g.op("Equal", g.op("Unsqueeze", winner, np.array([1])), np.arange(n_classes)[np.newaxis])
     zero = np.zeros(1)
     least = g.rows_sum(g.op("Where", is_winner, low, zero), keepdims=True)
@@ -341,7 +341,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Return label indices, shape (n_rows,), given the value or probability of the label with the threshold."""
+    """Return label indices of shape (n_rows,), given the value or probability of the label that has the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label
@@ -349,7 +349,7 @@ def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
 
 
 def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
-    """Return whether all values from `low` to `high` are on the same side of the threshold, shape (n_rows,)."""
+    """Return a boolean array of shape (n_rows,): whether `low` and `high` are on the same side of the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
     misses = g.op("Less", high, outputs.threshold - slack)
@@ -357,9 +357,9 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 
 
 class TargetOutputs:
-    """Labels of several targets, one member per target; a regression contributes the signs of all its values.
+    """Labels of several targets, one member per target; a regressor contributes the signs of all its values.
 
-    The array given with each member contains its labels' indices among the ensemble's.
+    Each member comes with an array that maps its label indices to the ensemble's.
     """
 
     def __init__(
@@ -378,7 +378,7 @@ class TargetOutputs:
         return g.op("Concat", *columns, axis=1)
 
     def certain(self, _predicted: str) -> str:
-        """Return whether the bounds prove each label, shape (n_rows, n_targets)."""
+        """Return a boolean array of shape (n_rows, n_targets): whether the bounds certify the label."""
         g, columns = self.g, []
         for member, _ in self.members:
             if isinstance(member, KnownValues):
@@ -390,7 +390,7 @@ class TargetOutputs:
 
 
 class VoteOutputs:
-    """Classes of an ensemble whose members vote, each with weights of shape (n_classes, n_labels) for its labels."""
+    """Classes of an ensemble whose members vote; a member's weights have shape (n_classes, n_labels)."""
 
     def __init__(self, g: GraphBuilder, n_classes: int, members: list[tuple[ClassOutputs, FloatArray]]) -> None:
         self.g, self.n_classes, self.members = g, n_classes, members
@@ -402,7 +402,7 @@ class VoteOutputs:
         return g.op("ArgMax", g.op("Sum", *sums), axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Return whether the bounds prove each row's class, shape (n_rows,).
+        """Return a boolean array of shape (n_rows,): whether the bounds certify the row's class.
 
         An undecided member may vote for any of its labels.
         """

@@ -1,10 +1,10 @@
-"""Graphs that evaluate polynomials, whose monomials are products of two monomials of lower degree.
+"""Graphs that evaluate polynomials, writing each monomial as a product of two monomials, a head and a tail.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
 degree 0 to t, the heads are all monomials of degree 0 to h, h + t = D, and h <= t. A monomial u_a u_b ... u_c, a <= b
-<= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any other
-monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for degree 2
-the product is (1, u)' C (1, u).
+<= ... <= c, of degree above t is split into its last t variables (the tail) and its first ones (the head); any other
+monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for degree 2,
+they evaluate (1, u)' C (1, u).
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Monomials:
-    """Names of the heads and tails of rows, shapes (n_rows, n_heads) and (n_rows, n_tails)."""
+    """Names of the rows' heads, of shape (n_rows, n_heads), and of their tails, of shape (n_rows, n_tails)."""
 
     heads: str
     tails: str
@@ -38,7 +38,7 @@ def count_up_to(n_features: int, degree: int) -> int:
 
 
 def rounding_path(n_features: int, degree: int) -> float:
-    """Return the maximum number of roundings that affect a product in the polynomial, in any order of summation."""
+    """Return the maximum number of roundings that affect a product of the polynomial, for any order of summation."""
     h, t = split(degree)
     return count_up_to(n_features, h) + count_up_to(n_features, t) + 2.0 * degree + 4.0
 
@@ -69,7 +69,7 @@ def evaluate(
 
 
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the index of each tail-head pair's packed coefficient, shape (n_tails, n_heads).
+    """Return an array of shape (n_tails, n_heads): the index of each pair's packed coefficient.
 
     Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant have the
     index after the last coefficient's, where a zero is stored.

@@ -1,4 +1,4 @@
-"""Graphs of input maps, which transform raw rows into mapped rows and bound the float64 errors.
+"""Graphs of input maps, which transform raw rows into mapped rows and bound their float64 errors.
 
 A graph performs an input map's operations in the core's order (cpp/include/approxsvm/artifact/ops, which derives the
 errors). With u = 2^-53, every operation has a relative error of at most u. Errors are multiplied by |multiply / divide|
@@ -50,7 +50,7 @@ def map_rows(
     x, error, is_source = raw, None, True  # is_source: bit-identical to the source's, even if operations are fused
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    # 1 for rows in which an op before a lookup produces infinity or NaN, because the lookup may accept NaN
+    # 1 for rows in which an op before a lookup produces infinity or NaN, which the lookup might accept; else 0
     refused: str | None = None
     n_features = len(input_map.columns)
     for k, op in enumerate(input_map.ops):
@@ -68,7 +68,7 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.ops:  # infinity would make the kernel value 0
+    if input_map.ops:  # with an infinite coordinate, the kernel value would be 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
@@ -88,7 +88,7 @@ def _replaced(g: GraphBuilder, op: Op, n_features: int, row: Mapped, outputs: Ma
         return str(g.op("Concat", *(name for name in (parts[0], made, parts[1]) if name), axis=1))
 
     (x, error), (y, grown) = row, outputs
-    if grown is not None:  # a row without errors has errors of 0
+    if grown is not None:  # if no errors are recorded for the row, they are 0
         padding = np.array([0, len(ends[0]), 0, len(ends[1])])
         grown = g.op("Pad", grown, padding) if error is None else joined(error, grown)
     return joined(x, y), grown
@@ -112,7 +112,7 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
 
 
 def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
-    """Return a mask of an op's NaN outputs, except those that it passes on feature by feature."""
+    """Return a mask of the NaN outputs that an op creates, excluding NaN that it passes on feature by feature."""
     made = g.op("IsNaN", y)
     if op.by_feature or isinstance(op, PerOutput):
         came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)
@@ -123,6 +123,6 @@ def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
 
 
 def _either(g: GraphBuilder, refused: str | None, mask: str) -> str:
-    """Add rows with any true value in `mask` to the rejected rows, shape (n_rows, 1)."""
+    """Return the rejected rows, shape (n_rows, 1), extended by the rows in which `mask` is true anywhere."""
     now = g.op("ReduceMax", g.cast(mask, np.float64), axes=[1], keepdims=1)
     return str(now if refused is None else g.op("Max", refused, now))

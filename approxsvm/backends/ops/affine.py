@@ -35,7 +35,7 @@ def nodes(g: GraphBuilder, op: Affine, x: str, error: str | None, is_source: boo
 
 
 def _affine_error(g: GraphBuilder, op: Affine, x: str, error: str | None, gain: FloatArray, n_operations: int) -> str:
-    """Return the error after scaling, before the addition."""
+    """Return the error after scaling, before the op's addition."""
     with np.errstate(over="ignore", divide="ignore"):
         tiny = TINY * (1.0 + (0.0 if op.divide is None else 1.0 / np.abs(op.divide)))
     own: Any = g.op("Add", g.op("Mul", g.op("Abs", x), n_operations * ROUNDING), np.broadcast_to(tiny, gain.shape))

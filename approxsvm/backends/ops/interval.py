@@ -12,7 +12,7 @@ from approxsvm.ir.ops import Interval
 
 
 def nodes(g: GraphBuilder, op: Interval, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Map rejected values to NaN; near a full period, the error is infinite unless x is exactly the source's value."""
+    """Map rejected values to NaN; near the ends of a period, errors are infinite unless `is_source`."""
     low, second = op.low, op.second
     if op.rule == "refuses":
         inside = g.op("And", g.op("Not", g.op("Less", x, low)), g.op("Not", g.op("Greater", x, second)))

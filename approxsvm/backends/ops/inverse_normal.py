@@ -11,7 +11,7 @@ from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import InverseNormal
 
-# Half-width of the central interval, and the offset subtracted in the tails.
+# Half-width of the algorithm's central interval, and the offset that it subtracts in the tails.
 _MIDDLE: Final = 0.425
 _TAIL: Final = 1.6
 

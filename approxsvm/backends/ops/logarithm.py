@@ -15,7 +15,7 @@ def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: 
     """Compute logarithms; outside the domain, the value and the error are NaN."""
 
     def at(x: str) -> tuple[str, str]:
-        """Return logarithms and their errors: 1 unit for the rounding of x + offset, and 8 units for log."""
+        """Return logarithms and their errors: 1 unit in the last place for x + offset, and 8 for the logarithm."""
         y = g.op("Where", g.op("Greater", x, -op.offset), g.op("Log", g.op("Add", x, op.offset)), np.nan)
         return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
 

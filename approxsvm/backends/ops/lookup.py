@@ -1,4 +1,4 @@
-"""Export of lookups, in C only after other ops (cpp/include/approxsvm/program/ops/lookup.h)."""
+"""Export of lookups; in C, only of those that follow other ops (cpp/include/approxsvm/program/ops/lookup.h)."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _MOST_PIECES: Final = 256
 
 
 def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Select pieces for all outputs together. Rejected values become NaN; errors across an edge become infinite."""
+    """Select the pieces of all outputs together. Rejected values become NaN, and errors that cross an edge infinite."""
     n_pieces = max((len(steps.values) for steps in op.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(
@@ -45,7 +45,7 @@ def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: boo
 
 
 def _looked_up(g: GraphBuilder, op: Lookup, x: str, values: list[FloatArray], n_pieces: int) -> str:
-    """Return, for each x, the value of the piece that contains it."""
+    """Return, for each element of x, the value of the piece that contains it."""
     found = g.op("Where", g.op("Less", x, np.inf), np.array([value[0] for value in values]), np.nan)
     for k in range(1, n_pieces):
         # x >= edge is equivalent to x > the float below edge; the edge is infinite for outputs with fewer pieces.

@@ -30,7 +30,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
         off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
     least = g.op("Sub", length, off)
     doubtful = g.op("And", g.op("Less", least, op.least), g.op("Greater", g.op("Add", length, off), op.least / 2))
-    # Without a division, the error equals the input's.
+    # Where a row is not divided, the output error equals the input error.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
     nearest = g.op("Where", divided, least, 1.0)
@@ -48,7 +48,7 @@ def _lost(op: Normalizer, n: int) -> float:
 
 
 def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
-    """Bound the sums over all features and the normalized features, which are at most 1."""
+    """Bound the sums over all features, and the normalized features, which are at most 1 in absolute value."""
     sums = (most**2 if op.norm == "l2" else most).sum(keepdims=True)
     return [sums, np.full(op.n_outputs, 1.0 + 2.0**-30)]
 

@@ -47,7 +47,7 @@ def nodes(g: GraphBuilder, op: PiecewisePolynomial, x: str, error: str | None, i
 
 
 def _piece(g: GraphBuilder, op: PiecewisePolynomial, x: str) -> str:
-    """Return the index (int64) of the piece that contains each value, or 0 for NaN."""
+    """Return, for each value, the index (int64) of the piece that contains it, or 0 for NaN."""
     n_bits = max(max(len(pieces.edges) for pieces in op.pieces).bit_length(), 1)
     size = (1 << n_bits) - 1
     below = np.full((len(op.pieces), size), np.inf)  # x >= edge is equivalent to x > the float below edge

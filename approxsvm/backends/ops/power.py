@@ -12,12 +12,12 @@ from approxsvm.ir.ops import Power
 
 
 def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Compute powers by exp and log, with cancellation near x^p = 1; values outside the domain become NaN."""
+    """Compute powers by exp and log, which cancels digits near x^p = 1; values outside the domain become NaN."""
     return increasing(g, lambda at: _at(g, op, at), x, error)
 
 
 def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
-    """Return (t^p - 1) / p and its error: 1 unit for t, 8 units for log, and the exponent times this sum for exp."""
+    """Return (t^p - 1) / p and its error: 1 unit for t, 8 for log, and the exponent times their sum for exp."""
     if op.method == "yeo-johnson":
         mirrored = g.op("Less", x, 0.0)
         p, t = g.op("Where", mirrored, 2.0 - op.powers, op.powers), g.op("Add", g.op("Abs", x), 1.0)
@@ -35,7 +35,7 @@ def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
 
 
 def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
-    """Bound results at the extreme arguments; above exp(650) errors are infinite, and the bound at exp(651) is used."""
+    """Bound results at the extreme arguments. Above exp(650), errors are infinite, and exp(651) bounds the results."""
     p = np.abs(op.powers)
     p = np.maximum(p, np.abs(2.0 - op.powers)) if op.method == "yeo-johnson" else p
     farthest = np.minimum(p * (np.log1p(most) if op.method == "yeo-johnson" else 745.0), 651.0)

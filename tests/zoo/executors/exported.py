@@ -26,7 +26,7 @@ _CLOSED = re.compile(
 )
 FUSED = ["gcc", "-std=c99", "-O1", "-mfma", "-ffp-contract=fast"]
 SANITIZED = [*PLAIN, "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-# Entries whose headers together contain every line of C in the zoo's headers, apart from sizes and constants.
+# Entries whose headers together contain every line of C code in the zoo's headers, apart from sizes and constants.
 OF_EVERY_TEXT = (
     *("bent", "stack of three", "label by probability of two", "OneHotEncoder, chosen", "PCA, centers", "powers, SVR"),
     *("several probabilities", "PCA, norms", "SVC of slices", "temperatures of two"),
@@ -35,7 +35,7 @@ OF_EVERY_TEXT = (
     *("rest of several labels", "threshold of probabilities", "rest of a constant", "RFE, itself", "scaled before"),
     *("scaled splines", "votes of two", "Normalizer, l1", "interactions"),
 )
-# The same for rows or coefficients stored as integer codes.
+# Such entries for rows or coefficients that are stored as integer codes.
 OF_EVERY_CODE: dict[str, tuple[str, ...]] = {
     "int16": ("label by probability of two", "RFE, itself", "StandardScaler, SVC of scales", "process", "PCL"),
     "int8": ("LIBSVM file, one class",),
@@ -62,7 +62,7 @@ def _codes(specimen: Specimen, table: Table) -> Any:
 
 
 class C99(Executor):
-    """An exported header in a separate program; it certifies nothing where it cannot answer."""
+    """An exported header in a separate program, which certifies nothing where it cannot answer."""
 
     refuses_itself = False
     float32, refuses, settles = True, False, False

@@ -1,6 +1,6 @@
 // headers: answers from the C++ headers alone. Requests are read from standard input and replies are written to
 // standard output, both in native byte order (native.py is the other end). Every buffer is on the heap and has exactly
-// the size that the model states, so that AddressSanitizer finds an access beyond it.
+// the size that the model states, so that AddressSanitizer finds accesses beyond its end.
 #include <approxsvm/approxsvm.hpp>
 #include <cstdio>
 #include <cstdlib>

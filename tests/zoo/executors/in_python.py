@@ -1,4 +1,4 @@
-"""The estimators, `Predictor`, calls of any size, single rows, data frames, sparse rows, threads and copies."""
+"""Python interfaces: estimators, `Predictor`, calls of any size, single rows, frames, sparse rows, threads, copies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LARGE = 16384
 
 
 def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_part: bool = False) -> Answers:
-    """Ask for all of a model's outputs, for rows in the evaluator's form."""
+    """Return all of a model's outputs for rows in the evaluator's form."""
     artifact = evaluator.artifact
     found: dict[str, Any] = {}
     found["certified"] = evaluator._of_targets(evaluator.evaluate(rows, CERTIFIED, "settled", as_part))
@@ -63,7 +63,7 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
 
 
 def from_outputs(specimen: Specimen, outputs: Mapping[str, Any]) -> Answers:
-    """Convert outputs by public name, in the source's orientation, to answers in the artifact's."""
+    """Convert outputs by public name, in the source's orientation, to answers in the artifact's orientation."""
     artifact, n = specimen.artifact, len(next(iter(outputs.values())))
     columns = {name: np.asarray(one).reshape(n, -1) for name, one in outputs.items()}
     shape = (n, artifact.n_targets) if artifact.of_targets else (n,)
@@ -145,7 +145,7 @@ class Calls(Executor):
 
 
 def joined(parts: list[Answers], n: int) -> Answers:
-    """Join the answers of successive calls into those for n rows."""
+    """Concatenate the answers of successive calls, and return the first n."""
     given = {name: [vars(part)[name] for part in parts] for name in vars(parts[0])}
     return Answers(**{name: None if of[0] is None else np.concatenate(of)[:n] for name, of in given.items()})
 
@@ -170,7 +170,7 @@ class Large(Executor):
 
 
 class Parts(Executor):
-    """Calls of few rows whose results are bit-identical to a large batch's, as tables guarantee."""
+    """Calls with few rows, whose results are bit-identical to those from a large batch, as for tables."""
 
     names_row, share, twin = False, 0.02, Large(1)
 
@@ -205,7 +205,7 @@ def _copied(kind: str) -> Callable[[Specimen], Any]:
 
 
 class Copy(Executor):
-    """A copy of the compiled estimator, or a `Predictor`, called by its public methods: results are bit-identical."""
+    """A copy of the compiled estimator, or a `Predictor`, whose public methods return bit-identical results."""
 
     share, twin = 0.08, BATCH
 
@@ -248,7 +248,7 @@ class Later(Executor):
 
 
 class Target(Executor):
-    """The core for one instruction set."""
+    """The core's code for one instruction set."""
 
     share = 0.15
 
@@ -287,7 +287,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 class OneRow(Executor):
-    """`predict_one`, with or without `outputs`; rows are in turn an array, a list, a Series, a dict, ..."""
+    """`predict_one`, with or without `outputs`; the rows alternate between an array, a list, a Series, a dict, ..."""
 
     names_row, share = False, 0.15
 
@@ -323,7 +323,7 @@ class OneRow(Executor):
             answer = self._ask(models[i % 2], form(one), outputs)
             for name, part in (answer if outputs else {one_way: answer}).items():
                 found.setdefault(name, []).append(part)
-        if outputs is None:  # the answer's guarantee, from other methods
+        if outputs is None:  # take the answer's guarantee from other methods
             beside = "error_bound" if one_way == "value" else "certified"
             found[beside] = list(asked(lambda: getattr(specimen.fast, beside)(table.make())))
         return from_outputs(specimen, {name: np.array(parts) for name, parts in found.items()})
@@ -345,19 +345,19 @@ def _has_infinity(table: Table) -> bool:
 
 @lru_cache(64)
 def _contained(table: Table, container: str) -> Table:
-    """Return the rows in another container, the same object on every call."""
+    """Return the rows in another container; every call returns the same object."""
     names = tuple(f"f{j}" for j in range(len(table.kinds))) if container == "frame" else None
     return replace(table, container=container, names=names)
 
 
 class Container(Executor):
-    """Rows in another container: the source gets it too, or dense rows if it does not accept it."""
+    """Rows in another container; the source gets the same container or, if it does not accept it, dense rows."""
 
     share = 0.03
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
-        # Few sources accept the first; a few mistake the second for other rows.
+        # Few sources accept repeated entries, and a few read unsorted entries as other rows.
         self.share = {"CSR repeated": 0.4, "CSR unsorted": 0.3}.get(container, self.share)
         self.always = ("products of CSR",)  # the source computes wrong products if entries are not sorted
 
@@ -365,7 +365,7 @@ class Container(Executor):
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
         plain = is_frame or table.container in ("array", "CSR")
         is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
-        splits = self.container in ("COO", "CSR repeated")  # into two addends, impossible for infinity
+        splits = self.container in ("COO", "CSR repeated")  # infinity cannot be split into two addends
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
@@ -445,7 +445,7 @@ def _process() -> Any:
 
 
 class NumPyAlone(Executor):
-    """`Predictor` in a process with only NumPy; one process serves all sources."""
+    """`Predictor` in a process that has only NumPy; one process serves all sources."""
 
     name, share = "Predictor with NumPy alone", 0.15
 

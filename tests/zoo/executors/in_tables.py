@@ -57,7 +57,7 @@ def from_columns(specimen: Specimen, columns: dict[str, Any]) -> Answers:
 
 
 class InTable(Executor):
-    """An interface from columns to columns, whose results are bit-identical to those of rows in a large batch."""
+    """An interface that maps columns to columns, with results bit-identical to those for rows in a large batch."""
 
     share, twin = 0.08, Parts(_MANY)
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
@@ -85,7 +85,7 @@ class Arrow(InTable):
         except InputError as error:
             raise RefusedError(str(error)) from error
         lacking = np.flatnonzero(found[0].is_null().to_numpy())
-        if len(lacking):  # `on_error` is "null": raise what "fail" raises for the row
+        if len(lacking):  # with `on_error="null"`, raise what "fail" raises for the row
             try:
                 Arrow("fail").answers(specimen, table.take(slice(lacking[0], lacking[0] + 1)))
             except RefusedError as error:
@@ -166,7 +166,7 @@ class Command(InTable):
         if self.suffix == "csv" and not set(table.kinds) <= {"float64", "text", "str"}:
             return False  # numbers in text are read as float64
         empty = [text for j, kind in enumerate(table.kinds) if kind in _TEXTS for text in table.values[:, j]]
-        has_empty = any(pd.isna(text) or text == "" for text in empty)  # a CSV file does not distinguish them
+        has_empty = any(pd.isna(text) or text == "" for text in empty)  # indistinguishable in a CSV file
         return super().takes(specimen, table) and not (self.suffix == "csv" and has_empty)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:

@@ -1,4 +1,4 @@
-"""The C library, and the C++ headers alone with exactly sized buffers under sanitizers, for dense and sparse rows."""
+"""The C library, and the C++ headers alone, with exactly sized buffers under sanitizers; dense and sparse rows."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class InMemory(Executor):
         self._dtype, self._index, self._call_size, self._kind = np.dtype(dtype), index, call_size, kind
 
     interface: str
-    names_row = False  # a refusal names the row within its call
+    names_row = False  # a refusal gives the row's index within the call
     refuses_itself = False
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        """Return float64 rows, or float32 rows as float64: these interfaces accept no other types."""
+        """Return float64 rows, or float32 rows converted to float64, because these interfaces accept no other types."""
         found = super().seen(specimen, table) if self.float32 else as_float64(table)
         return found if self._index else as_dense(found)
 
@@ -136,7 +136,7 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
 
 
 def is_unused_alone(specimen: Specimen, row: Table) -> bool:
-    """Return whether a row has NaN or infinity in unused columns, where only Python rejects them."""
+    """Return whether a row has NaN or infinity only in unused columns, where only Python rejects them."""
     unused = sorted(set(row.numeric) - set(specimen.artifact.raw_columns.used.tolist()))
     return not np.isfinite(row.values[:, unused].astype(np.float64)).all()
 
@@ -201,7 +201,7 @@ class CLibrary(InMemory):
 
 
 def _predicted(model: Runtime, rows: Array) -> Array:
-    """Ask for labels with the function that returns nothing else."""
+    """Return labels from the function that returns nothing else."""
     labels, error = np.full((len(rows), model.count("targets")), 77, np.uint32), Error()
     suffix, real = ("f32", ctypes.c_float) if rows.dtype == np.float32 else ("f64", ctypes.c_double)
     rows = np.ascontiguousarray(rows)
@@ -219,8 +219,8 @@ def _predicted(model: Runtime, rows: Array) -> Array:
 class Headers(InMemory):
     """The C++ headers in a separate program, headers.cpp, with exactly sized buffers.
 
-    A second build is contracted: the compiler fuses products and sums wherever it can. (The library's CMake target
-    disables this.)
+    In a second build, the compiler contracts: it fuses products and sums wherever it can. (The library's CMake target
+    disables contraction.)
     """
 
     interface = "C++ headers"
@@ -257,16 +257,16 @@ def _compile(flags: list[str], folder: Path) -> None:
 
 
 def _contracted() -> list[str]:
-    """Return a compiler command with contraction; GCC contracts at -O2 or with its expensive optimizations."""
+    """Return a compiler command with contraction, which GCC performs at -O2 or with its expensive optimizations."""
     is_clang = "clang" in run("c++", "--version")
     return ["c++", "-O1", "-ffp-contract=fast", *([] if is_clang else ["-fexpensive-optimizations"])]
 
 
 def _sanitized() -> list[str]:
-    """Return Clang with address and undefined-behavior sanitizers, or a slower compiler with the former alone.
+    """Return Clang with the address and undefined-behavior sanitizers, or a slower compiler with only the former.
 
-    Addresses are checked by function calls, and debug information is omitted, so compiling takes a third less time;
-    reports name functions, and the lines of undefined behavior.
+    Addresses are checked by function calls and debug information is omitted, which makes compiling a third faster;
+    reports still name functions, and the lines of undefined behavior.
     """
     if shutil.which("clang++"):
         sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"]
@@ -280,7 +280,7 @@ def _process(program: Path) -> HeadersProcess:
 
 
 class HeadersProcess:
-    """A process that runs the program, for all models."""
+    """A process that runs the program and serves all models."""
 
     def __init__(self, program: Path) -> None:
         pipe = subprocess.PIPE
@@ -308,7 +308,7 @@ class HeadersProcess:
     def evaluate(
         self, path: Path, rows: Any, names: tuple[str, ...], kind: int, call_size: int = 0
     ) -> dict[str, Array]:
-        """Return arrays by output name, each one-dimensional."""
+        """Return one-dimensional arrays by output name."""
         self.open(path)
         if isinstance(rows, np.ndarray):
             form, parts = 10 * rows.itemsize, [np.ascontiguousarray(rows)]

@@ -25,7 +25,7 @@ def session(graph: Any) -> Any:
 
 
 class Graph(Executor):
-    """A graph made by `to_onnx`, and the same graph with its internal decision values and bounds as outputs."""
+    """A graph made by `to_onnx`, and the same graph with its decision values and bounds as additional outputs."""
 
     refuses, refuses_itself, names_row, by_entry = False, False, False, True
 
@@ -37,7 +37,7 @@ class Graph(Executor):
         """Return the two sessions, or the reason why there are none."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about answers that stay undecided without the exact model
+                warnings.simplefilter("ignore")  # warnings about answers that stay undecided without the exact model
                 graph = specimen.fast.to_onnx(input_type=self.input_type)
                 return session(graph), session(self._with_bounds(specimen)) if not specimen.artifact.members else None
         except UnsupportedModelError as error:
@@ -81,7 +81,7 @@ class Graph(Executor):
 
     @staticmethod
     def _certain(specimen: Specimen, found: dict[str, Any], n_rows: int) -> Any:
-        """Return the certified rows: those marked by the graph, those with finite values (regressions), or none."""
+        """Return the certified rows: those marked by the graph, those with finite values (regressors), or none."""
         if "certain" in found:
             return found["certain"]
         if "variable" in found:

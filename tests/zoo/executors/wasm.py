@@ -34,7 +34,7 @@ class Wasm(InMemory):
         return f"not installed: {', '.join(missing())}" if missing() else ""
 
     def code(self, specimen: Specimen, column: int, text: str | None) -> float:
-        """Return the code of a string in a row; web pages look strings up themselves."""
+        """Return the code of a string in a row, which callers, such as web pages, look up themselves."""
         texts = specimen.artifact.texts.get(column)
         return 0.0 if texts is None else texts.null if text is None else texts.code(text)
 

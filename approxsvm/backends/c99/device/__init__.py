@@ -1,1 +1,1 @@
-"""Values and bounds for rows, as computed on a device with float32 arithmetic."""
+"""Evaluation of rows in float32 on a device: values and error bounds."""

@@ -1,4 +1,4 @@
-"""Table of error bounds for rows: one bound per expansion and cell of s, precomputed from an artifact's norms.
+"""Table of error bounds for rows, precomputed from an artifact's norms: one bound for each expansion and cell of s.
 
 For every row, the host multiplies fourteen functions of s, tabulated on fine cells, by an expansion's norms
 (cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants, so the bound for each expansion
@@ -9,7 +9,7 @@ sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the
 * truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
 * float32 rounding of the kept degrees. The error is proportional to the sum of the absolute values of the terms, which
   is at most N_k phi_k(s), and to the length of addition chains, which are at most as long as assumed (source.py);
-* the kept degrees themselves for s >= 174, because the value of such a row may be the intercept alone;
+* the kept degrees themselves for s >= 174, because the device may return only the intercept for such a row;
 * rounding of the row's coordinates and of the coefficients, and the difference between the compiled model and its
   source.
 
@@ -26,9 +26,9 @@ Two errors occur only in the export:
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
   rows in a cell. They are at most r = sqrt(s / (2 gamma)) away from the center, so every mapped feature is at most M =
   |center| + r in absolute value. Bounds on all intermediate values follow from M, op by op, from the last op to the
-  first. If a value t beyond the limit is clipped, the feature has an error only if t <= M + e(t), where e(t) = a + b t
-  is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0 and at
-  most 0 at t = 2M, hence negative for t > 2M.
+  first. If a value of modulus t beyond the limit is clipped, the feature has an error only if t <= M + e(t), where the
+  error bound e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine,
+  positive at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
@@ -51,7 +51,8 @@ from approxsvm.ir.ops import Affine
 # Cells of s / 2. The host has 32 cells per octave from 2^-21 to 2^7, one cell below, and an open cell above. A device
 # cell covers four host cells, or eight with quantized coefficients, where memory matters most; this makes bounds 5 to
 # 10% larger. The table covers the octaves in which some bound is less than W, the norm of the whole function, and
-# greater than this fraction of W (or an eighth of a tolerance, if smaller). Smaller bounds hardly ever matter.
+# greater than _NEGLIGIBLE times W (or an eighth of the tolerance, if that is smaller). Smaller bounds hardly ever
+# matter.
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
@@ -62,15 +63,15 @@ _MOST_ON_THE_WAY: Final = 1e300
 class BoundTable:
     """Bounds for all expansions, in bfloat16, over cells of half_s = s / 2.
 
-    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells per octave and an open last cell.
+    Cell 0 is [0, 2^first_octave). It is followed by cells_per_octave cells per octave and an open last cell.
 
-    The array `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 values; 0x7F80 is infinity.
+    The array `bits`, of shape (n_expansions, n_cells), contains the upper halves of float32 values; 0x7F80 is infinity.
     """
 
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """Build the table; `moved` bounds the distance of mapped rows from rows without quantization (input_codes.py).
+        """Build the table; `moved` bounds the distance by which quantization moves mapped rows (input_codes.py).
 
         If the input map consists of `scalers` only, the bounds include its error.
         """
@@ -107,7 +108,7 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
 
 
 def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
-    """Return upper bounds for all expansions on all fine cells, shape (n_expansions, n_cells)."""
+    """Return upper bounds for all expansions on all fine cells, an array of shape (n_expansions, n_cells)."""
     header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
     degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
     of_decision = np.tile(np.arange(n_decisions), artifact.n_centers)
@@ -153,7 +154,7 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
 
 
 def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:
-    """Return value_error plus the input map's rounding error on all fine cells, shape (n_expansions, n_cells)."""
+    """Return value_error plus the input map's rounding error, of shape (n_expansions, n_cells), on all fine cells."""
     decisions, n_cells = artifact.decision_numbers(), len(high) + 1
     own = np.tile(decisions["value_error"], artifact.n_centers)[:, np.newaxis]
     if not scalers:
@@ -180,7 +181,7 @@ def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
 
 
 def _reach(artifact: Artifact, s: float) -> float:
-    """Return the largest distance from the center among rows with finite bounds, including the distance off a slice."""
+    """Return the largest distance from the center of a row with finite bounds, including its distance from a slice."""
     gamma = float(artifact.header["gamma"])
     if gamma == 0.0:
         return math.inf
@@ -189,8 +190,8 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
-    """Bound the distance between mapped rows, with absolute values up to `most`, and the exact ones."""
-    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # bounds after each op, last op first
+    """Bound the distance between computed and exact mapped rows whose absolute values are at most `most`."""
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # bounds on the outputs of each op, last op first
     with np.errstate(all="ignore"):
         for op in reversed(ops):
             y = 2.0 * outputs[-1] + _modulus(op.add, 0.0)

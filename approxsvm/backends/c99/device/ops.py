@@ -1,9 +1,9 @@
 """Input maps on a device: the type of the records in backends/ops, and the op table that a header runs.
 
-If an input map does more than scale, the whole row is mapped in float64 using balls, each a value and a radius. The
-core's C code computes both (cpp/include/approxsvm/exported/ops.h). Successive ops that act on one feature at a time
-share a loop; an op that reads several features starts a new one. Only the inputs of such ops are stored. The radii
-after the last op are summed immediately, and values without rounding errors have no radius.
+If an input map does more than scale, the whole row is mapped in float64 using balls: values, each with a radius that
+bounds its error. The core's C code computes both (cpp/include/approxsvm/exported/ops.h). Successive ops that act on one
+feature at a time share a loop; an op that reads several features starts a new one. Only the inputs of such ops are
+stored. The radii after the last op are summed immediately, and values without rounding errors have no radius.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,10 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Op
 
-# Limit on the intermediate values for all float32 rows.
+# Limit on intermediate values; it must hold for every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
 
-# Radii to keep after a loop, as a sum of bits (exported/ops.h): the sum of the squared radii; each individual radius.
+# Bits that select what is kept after a loop (exported/ops.h): the sum of the squared radii, or each individual radius.
 KEEPS_SUM: Final = 1
 KEEPS_EACH: Final = 2
 
@@ -50,18 +50,18 @@ class Step(NamedTuple):
 class OnDevice(NamedTuple):
     """C header record for one kind of op."""
 
-    # Bounds the absolute values after each operation, given bounds on the features and ignoring clipping; the last
-    # bounds are for the outputs
+    # Bounds on the absolute values after each operation, given bounds on the features and ignoring clipping. The last
+    # array bounds the outputs
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     steps: Callable[[Any, Before], Sequence[Step]]
-    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radii
+    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether exact inputs have exact outputs
     refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some values
     # Whether outputs have no radii if the inputs equal the source's, even if the inputs have radii
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
 def reads_one_by_one(op: Any) -> bool:
-    """Return whether no output j of an op reads an input before j, where output j reads input op.source[j]."""
+    """Return whether op.source[j] >= j for all j, so that no output j of an op reads an input before j."""
     return bool((op.source >= np.arange(op.n_outputs)).all())
 
 
@@ -127,7 +127,8 @@ class OpTable:
         self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
             is_exact = bool(self._is_exact.all())
-            # A projection needs only one sum over the radii of its inputs, but values outside it keep individual radii.
+            # A projection needs only the sum of its inputs' squared radii, but values that it does not read need
+            # individual radii.
             needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
             self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
             before = before._replace(is_exact=is_exact)
@@ -172,7 +173,7 @@ class OpTable:
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns of the table, and arrays of the values that ops use."""
+        """Columns of the table, and arrays of the parameters that ops use."""
         integers = smallest(np.concatenate(self._integers))
         found = {f"op{name}_": smallest(np.array(numbers)) for name, numbers in self._columns.items()}
         return found | {"doubles_": np.concatenate(self._doubles), "integers_": integers}
@@ -184,7 +185,7 @@ class OpTable:
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    """Return float32 upper bounds on values; positive bounds are at least 2^-126, so that none is flushed to 0."""
+    """Return float32 upper bounds on values; positive ones are at least 2^-126, so none is flushed to 0."""
     with np.errstate(over="ignore"):
         narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

@@ -13,8 +13,8 @@ class DeviceRouter:
     """Lists of centers without redundancy: each point is stored once, and slots refer to points.
 
     A slot is dropped if an earlier slot in the same panel has the same point, because the later one can never win. All
-    other slots keep their order and panel, so the search finds the same center as with all slots. If two centers are
-    equally near up to rounding, the host and the device may choose different ones.
+    other slots keep their order and panel, so the search finds the same center as it would with all slots. If the
+    distances of two centers differ only by rounding, the host and the device may choose different centers.
     """
 
     def __init__(self, artifact: Artifact) -> None:

@@ -1,4 +1,4 @@
-"""Mapping of a raw row to the inputs of a device function, with a bound on the distance from the source's mapped row.
+"""Mapping of raw rows to the inputs of a device function, with a bound on their distance from the source's mapped rows.
 
 A lookup at the start of the input map runs first (lookups.py), and its results are exact.
 
@@ -43,7 +43,7 @@ def device_ops(artifact: Artifact) -> tuple[Op, ...]:
 
 
 class DeviceRows:
-    """Rows of one artifact, quantized by `codes`, or in float32.
+    """Input rows of one artifact, either quantized by `codes` or in float32.
 
     If `wholly` is True, the function needs the whole mapped row with its error, not one coordinate at a time.
     """
@@ -70,7 +70,7 @@ class DeviceRows:
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
         # Description of the rows that cannot be mapped
         self.refused = f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
-        # True for checked values that may be NaN, because a later lookup replaces it
+        # For each checked value, True if it may be NaN, because a later lookup replaces NaN
         self.takes_nan = np.zeros(0, np.bool_)
         self.table = OpTable((), 0, wholly=False)
         self.widest = self.stack_bytes = 0
