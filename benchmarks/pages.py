@@ -42,7 +42,7 @@ def percent(share: float, digits: int = 1) -> str:
     """Format a fraction as a percentage; a fraction below 1 is never shown as 100 %."""
     while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
         digits += 1
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}%"
 
 
 def seconds(value: float) -> str:
@@ -258,7 +258,7 @@ def _overview(records: Records) -> str:
 
     columns: dict[str, Cell] = {
         "model": lambda x: x["source"]["model"],
-        "accuracy": lambda x: f"{x['source']['accuracy_percent']:.1f} %",
+        "accuracy": lambda x: f"{x['source']['accuracy_percent']:.1f}%",
         "training": lambda x: f"{three(x['source']['fit_seconds'])} s",
         "time per row": lambda x: f"{three(x['source']['microseconds_per_row'])} µs",
         "time per row, compiled": of_compiled(lambda source, fast: f"{three(fast['microseconds_per_row'])} µs"),
@@ -279,8 +279,8 @@ def _cotter(records: Records) -> str:
         "columns": of("columns", count),
         "non-zeros": of("non_zeros", count),
         "multiply-adds per row": of("multiply_adds", count),
-        "test error": lambda x: f"{100 * x['test_error']:.2f} %",
-        "test error of SVC": lambda x: f"{100 * exact[x['data']]['test_error']:.2f} %",
+        "test error": lambda x: f"{100 * x['test_error']:.2f}%",
+        "test error of SVC": lambda x: f"{100 * exact[x['data']]['test_error']:.2f}%",
     }
     return as_table(record.tables["features"], columns)
 
@@ -291,19 +291,19 @@ _RAHIMI_RECHT: Final[dict[str, Cell]] = {
     "support vectors or features": of("features", count),
     "multiply-adds per row": of("multiply_adds", count),
     "test error": lambda x: (
-        f"{x['test_error']:.3f} of the standard deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f} %"
+        f"{x['test_error']:.3f} of the standard deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f}%"
     ),
 }
 _STAND_INS: Final[dict[str, Cell]] = {
     "generated rows": lambda x: f"{x['data']}, {x['n_features']:,} features",
     "support vectors (the paper's)": lambda x: f"{x['support_vectors']:,} ({x['support_vectors_in_paper']:,})",
-    "accuracy": of("accuracy_percent", lambda x: f"{x:.1f} %"),
-    "labels changed by an expansion about the origin": of("changed_about_origin_percent", lambda x: f"{x:.3f} %"),
+    "accuracy": of("accuracy_percent", lambda x: f"{x:.1f}%"),
+    "labels changed by an expansion about the origin": of("changed_about_origin_percent", lambda x: f"{x:.3f}%"),
     "by an expansion about the mean, time per row": lambda x: (
-        f"{x['changed_about_mean_percent']:.3f} %, {three(x['expansion_microseconds'])} µs"
+        f"{x['changed_about_mean_percent']:.3f}%, {three(x['expansion_microseconds'])} µs"
     ),
     "planned, all labels exact": (
-        lambda x: f"{x['plan']}; {x['certified_percent']:.1f} % proven, {three(x['microseconds'])} µs"
+        lambda x: f"{x['plan']}; {x['certified_percent']:.1f}% certified, {three(x['microseconds'])} µs"
     ),
     "our exact engine": of("engine_microseconds", lambda x: f"{three(x)} µs"),
     "scikit-learn": of("sklearn_microseconds", lambda x: f"{three(x)} µs"),

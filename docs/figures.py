@@ -78,7 +78,7 @@ def classified_scene(height: int = 90, width: int = 120) -> str:
         axes.set_axis_off()
 
     share = 100 * found["certified"].mean()
-    words = f"labels, and {share:.1f} % of the pixels certified by expansions"
+    words = f"labels, and {share:.1f}% of the pixels certified by expansions"
     return drawn_svg(draw, (6.0, 2.4), {"svg.hashsalt": "approxsvm"}, {"Title": "A scene", "Description": words})
 
 

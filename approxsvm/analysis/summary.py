@@ -67,7 +67,7 @@ class Summary:
         if not any(self.rows_per_stage.values()):
             texts["certified_fraction"] = texts["rows_per_stage"] = ""
         if self.certified_fraction is None and self.mode != "certified":
-            why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
+            why = {"exact": "every row is exact", "approximate": "labels are not guaranteed"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"
         texts["race"] = ", ".join(f"{name} {1e6 * seconds:.3g} µs a row" for name, seconds in self.race.items())
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()

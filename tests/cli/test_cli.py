@@ -58,7 +58,7 @@ def test_what_an_artifact_has_no_use_for_is_not_shown(tmp_path, mode):
     assert not re.search(r"\b(inf|nan|unknown)\b", shown)
     assert re.search("tolerance +none requested", shown)
     assert ("n centers" in shown) == (mode != "exact")
-    why = {"exact": "every row is exact", "approximate": "labels are not promised"}
+    why = {"exact": "every row is exact", "approximate": "labels are not guaranteed"}
     assert re.search(f"certified fraction +not applicable: {why[mode]}", shown)
 
 

@@ -74,23 +74,23 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
     if broken:
         return {
             "kind": "broken",
-            "badge": "A promise was broken",
+            "badge": "A guarantee does not hold",
             "text": f"Of {n:,} rows, {' and '.join(broken)}.{ties}",
         }
     if artifact.mode == "approximate":
         text = (
-            f"Every error is below its bound on {n:,} rows. Mode “approximate” does not promise labels: "
+            f"Every error is below its bound on {n:,} rows. Mode “approximate” does not guarantee labels: "
             f"{count(n_differ, 'differs', 'differ')} ({share_text(n_differ / n)}).{ties}"
         )
     elif artifact.task == "regression":
         whose = "the source's" if in_doubt is None else "the value of the source's formula"
-        text = f"On {n:,} rows, every value is as close to {whose} as promised.{ties}"
+        text = f"On {n:,} rows, every value is as close to {whose} as guaranteed.{ties}"
     else:
         decided = "" if in_doubt is None else " that float64 can decide"
         text = f"On {n:,} rows, every label{decided} equals the source's, and every error is below its bound.{ties}"
     if in_doubt is not None:
         return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
-    return {"kind": "kept", "badge": "Every promise kept", "text": text}
+    return {"kind": "kept", "badge": "All guarantees hold", "text": text}
 
 
 def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
@@ -136,7 +136,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
         tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "no source to compare with"))
     elif artifact.task == "regression":
         tolerance = float(artifact.header["tolerance"]) if not artifact.members else np.inf
-        promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "no tolerance was given"
+        promised = f"guaranteed: at most {tolerance:.2g}" if np.isfinite(tolerance) else "no tolerance was given"
         largest = float(against.judged.errors.max(initial=0.0))
         tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
     else:

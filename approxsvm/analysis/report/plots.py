@@ -369,7 +369,7 @@ def share_text(share: float) -> str:
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
             break
-    return f"{'100' if share == 1.0 else '0' if share == 0.0 else text}\u00a0%"
+    return f"{'100' if share == 1.0 else '0' if share == 0.0 else text}%"
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
