@@ -8,7 +8,7 @@ deviation of the target.
 
 Multiply-adds are the cost of predicting a row. A Fourier feature is an inner product over the row's nonzeros and a
 cosine, which counts as one. For a grid, every column is divided and rounded, and one weight is looked up. For a support
-vector, an inner product and an exponential are computed. Times are relative to the exact machine in the same run.
+vector, an inner product and an exponential are computed. Times are relative to the exact SVM's time in the same run.
 
 The paper was not available when this was written: the numbers of features and grids are from memory. Rows are drawn at
 random; the paper used all of them.

@@ -122,7 +122,7 @@ class RawColumns:
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether the model accepts each number in these columns: if finite, or if NaN where NaN is valid."""
+        """Return whether the model accepts each number: finite ones, and NaN in columns where it is valid."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)

@@ -36,7 +36,7 @@ from approxsvm.ir.outputs import class_pairs
 from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.output_files import write_whole
 
-# Stack size of the function frames in addition to local arrays (gcc for Cortex-M, -fstack-usage).
+# Stack size of the function frames without local arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
 

@@ -68,7 +68,7 @@ class Text:
 
 
 def used(text: str, prefix: str) -> set[str]:
-    """Return the names with this prefix that a text uses outside comments, without the prefix."""
+    """Return the names that begin with this prefix and occur in a text outside comments, without the prefix."""
     return set(re.findall(rf"\b{prefix}_(\w+)", _COMMENTS.sub("", text)))
 
 

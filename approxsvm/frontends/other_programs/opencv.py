@@ -77,7 +77,7 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
 
 
 def _model_in(root: Any, name: str) -> Fields:
-    """Return the model's fields: the storage's root (`svm.write(fs)`), or a field that the user's program has named."""
+    """Return the node with the model's fields: the root after `svm.write(fs)`, else the one that the user named."""
     if isinstance(root, dict) and ("svmType" in root or "svm_type" in root):
         return Fields(root, name)
     for key, value in (root if isinstance(root, dict) else {}).items():

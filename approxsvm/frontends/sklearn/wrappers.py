@@ -167,7 +167,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Reject a classifier that knows only some of the classes if scikit-learn fails or confuses class columns.
+    """Reject a classifier trained on a subset of the classes if scikit-learn would fail or mix up its class columns.
 
     If all its calibrators return 0, all classes get equal probabilities.
     """

@@ -352,7 +352,7 @@ class Expansions:
 
     @cached_property
     def _n_sv_of_form(self) -> float:
-        """Root mean square of the decision functions' numbers of support vectors, because work grows quadratically."""
+        """Root mean square over decision functions of the number of support vectors; work grows with its square."""
         model = self._model
         if model.has_pairs:
             counts = np.asarray(model.n_support, np.float64)

@@ -1,4 +1,4 @@
-// Kinds of kernels, as types; `Pieces` is the memory for a kind's layout. Gaussian kernels need no layout here, so
+// Kernel kinds as types; `Pieces` holds the memory that a kind's layout fills. Gaussian kernels need no layout here, so
 // lay_out_as() returns null for them.
 #ifndef APPROXSVM_EXACT_KINDS_HPP
 #define APPROXSVM_EXACT_KINDS_HPP

@@ -65,7 +65,7 @@ struct CallRows {
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
-// CallRows for a list of parts: without `batches`, rows do not share a block.
+// CallRows for a list of parts. Without `batches`, each row has a block to itself.
 template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}

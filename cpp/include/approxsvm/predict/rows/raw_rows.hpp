@@ -1,4 +1,4 @@
-// Provides access to raw rows of the callers' types, and finds rejected rows and numbers.
+// Provides access to raw rows in the caller's data type, and finds the rows and numbers to reject.
 #ifndef APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 #define APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 
