@@ -58,9 +58,9 @@ def _pitch(records: Records) -> str:
     gain, by_engine, by_plan = (cell(most) for cell in (FASTER["than scikit-learn"], _BY_ENGINE, _BY_PLAN))
     sizes = _range([x["n_sv"] for x in models], count)
     words = (
-        f"The table covers {len(models)} models with {sizes} support vectors, in calls of 4,000 rows or more from "
-        "Python, on one thread. The exact engine sums over all support vectors; the plan avoids this sum for most "
-        f"rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and {by_plan} from the "
+        f"The table covers {len(models)} models with {sizes} support vectors, on one thread; approxsvm predicts "
+        "4,000 rows or more in one call from Python. The exact engine sums over all support vectors; the plan avoids "
+        f"this sum for most rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and {by_plan} from the "
         "plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])

@@ -1,7 +1,7 @@
 """Updates the tables in README and docs/, and the images, from the records in benchmarks/results.
 
     python -m benchmarks.publish             # write the pages and images
-    python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
+    python -m benchmarks.publish --measure   # measure every part first; some 40 minutes on two quiet cores
     python -m benchmarks.publish --part limits  # measure only this part first
     python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
     python -m benchmarks.publish --quick     # test everything with few rows and small models, into build/benchmarks

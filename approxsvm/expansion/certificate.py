@@ -322,8 +322,8 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
     """Return the rounding error and the trace of a center's quadratic form G.
 
-    If the form is unknown, or if its squared coefficients are too small, both are infinite, and the form is set to
-    zero.
+    If the form is unknown, or if the squares of the coefficients a_i are too small, both are infinite, and the form is
+    set to zero.
     """
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error

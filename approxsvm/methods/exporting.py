@@ -200,7 +200,7 @@ class Exporting:
         UnsupportedModelError
             Some values cannot be represented in float32, or integers are requested but not supported. Integer inputs
             are not supported if a step does more than scale or if there are several models; integer coefficients are
-            not supported for kernels evaluated by their defining sums.
+            supported only for expansions.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong
             shape.

@@ -8,7 +8,7 @@ g = gamma step^2, from a table, which ends where exp(-g h) drops below 2^-60. In
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
 and the distances of support vectors from their grid points, due to float64 rounding, contribute in the same way. For
-rows on the grid, this bound is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for
+rows on the grid, ||z - q|| is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for
 coordinates of at most 2^50 steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).

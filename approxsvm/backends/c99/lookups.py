@@ -38,7 +38,7 @@ def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
 
 
 def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a lookup; raw columns that it ignores come last, because the header checks them for NaN."""
+    """Yield the arrays of a lookup; raw columns that it ignores come last, because the header checks them, too."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(lookup.n_features), lookup.source)
     every = [*lookup.steps, *(_CHECKED for _ in unused)]

@@ -1,7 +1,7 @@
 """Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
 Each model is described by a `Sums` record, which holds the arrays and macros used by the generated C code
-(cpp/include/approxsvm/exported/sums.h) and the bounds (backends/sum_bounds.py). Once the sum is known, a row's bound
+(cpp/include/approxsvm/exported/sums.h) and the bounds (backends/sum_bounds.py). In addition to the sum, a row's bound
 takes only two evaluations by Horner's rule. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z
 and squared distances are computed in float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in
 float64.

@@ -35,7 +35,7 @@ def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
 
 
 def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
-    """Bound results at the extreme arguments. Above exp(650), errors are infinite, and exp(651) bounds the results."""
+    """Bound results at the extreme arguments. Above exp(650), errors are infinite, so the bound at exp(651) is used."""
     p = np.abs(op.powers)
     p = np.maximum(p, np.abs(2.0 - op.powers)) if op.method == "yeo-johnson" else p
     farthest = np.minimum(p * (np.log1p(most) if op.method == "yeo-johnson" else 745.0), 651.0)

@@ -25,7 +25,7 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model written by ``cv2.ml.SVM.save``; errors name the line or field.
 
     Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of its pair, the class with the
-    most votes wins, and ties go to the first class. With two classes, OpenCV's raw output is positive for
+    most votes wins, and ties go to the first such class. With two classes, OpenCV's raw output is positive for
     class_labels[0]. A one-class model predicts 1 for inliers and 0 for outliers, so the result is a classifier with
     these two labels.
 

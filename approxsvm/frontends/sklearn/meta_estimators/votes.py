@@ -50,7 +50,7 @@ def read_bagging_classifier(estimator: Any, read: Read) -> Model:
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float]) -> Model:
-    """Combine members by weighted votes alone; ties go to the first class."""
+    """Combine members by weighted votes alone; ties go to the first of the tied classes."""
     ordered = with_class_labels(estimator, members)
     shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # without probabilities
     combination = of_labels("votes", ordered, estimator.classes_, weights)

@@ -92,7 +92,7 @@ struct WinnerRoom {
     // For one row: its coordinates relative to the engine's center, padded with zeros, and relative to the model's
     // center; the kernel values of the landmarks and then of all lanes; the kernel values of a list; (n_labels,
     // tile_rows) for lists; the state of each pair; and for each class, whether its kernel values are available, and
-    // its pairs' progress. No engine uses these coordinates.
+    // its pairs' progress.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
