@@ -255,7 +255,7 @@ class DecisionBandDisplay(_Display):
         ax.set(
             yscale="log",
             ylabel="rows",
-            xlabel="smallest lead of the predicted class" if self.is_lead else "decision value",
+            xlabel="smallest margin of the predicted class" if self.is_lead else "decision value",
         )
         ax.set_ylim(bottom=0.7)
         ticker = import_matplotlib("matplotlib.ticker")

@@ -59,11 +59,7 @@ class Cost:
         return Cost(self.asked, self.alone, weight * exact.asked)
 
     def is_slow_alone(self, least: FloatArray, rows_per_call: int | None) -> bool:
-<<<<<<< HEAD
-        """Return whether `rows_per_call` is not given and a single row costs far more than with the best plan."""
-=======
         """Return whether a single row costs far more than `least`, if `rows_per_call` is not given."""
->>>>>>> fact5
         return rows_per_call is None and bool(np.any(self.alone > MOST_ALONE * least))
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
