@@ -60,8 +60,8 @@ def _pitch(records: Records) -> str:
     words = (
         f"The table covers {len(models)} models with {sizes} support vectors, on one thread; approxsvm predicts "
         "4,000 rows or more in one call from Python. The exact engine sums over all support vectors; the plan avoids "
-        f"this sum for most rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and {by_plan} from the "
-        "plan."
+        f"this sum for most rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and "
+        f"{by_plan} from the plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])
 
