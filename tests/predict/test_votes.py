@@ -81,7 +81,7 @@ def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
 def _case(n_classes: int) -> tuple[list[Any], npt.NDArray[np.intp], list[Artifact]]:
     """Return calls, the winners, and two artifacts: an exact one with a random network, and a coarse expansion.
 
-    Each element of the calls has all rows, dense and sparse, in float64 or float32, with 1 to 300 rows per call.
+    The calls are lists of all rows, 1 to 300 per call: each size in both types, and each type in both layouts.
     """
     random = np.random.default_rng(n_classes)
     model, rows = _model(random, n_classes)
@@ -89,13 +89,18 @@ def _case(n_classes: int) -> tuple[list[Any], npt.NDArray[np.intp], list[Artifac
     weights = random.normal(size=(1 + model.n_features, n_classes)).astype("<f4").tobytes()
     network = struct.pack("<2I", 0, 0) + weights
     coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
-    parts = [
-        [some[k : k + n] for k in range(0, len(rows), n)]
-        for n in (1, 3, 8, 300)
-        for some in (rows, rows.astype(np.float32))
+    calls = [
+        [lay_out(some[k : k + n]) for k in range(0, len(rows), n)]
+        for i, n in enumerate((1, 3, 8, 300))
+        for some, lay_out in zip((rows, rows.astype(np.float32)), (np.asarray, csr_array)[:: (-1) ** i], strict=True)
     ]
-    calls = [(dense, [csr_array(part) for part in dense]) for dense in parts]
     return calls, _winners(model, rows), [Artifact(changed(content({"speculation": network}), exact)), coarse]
+
+
+def _labels(native: _native.Predictor, rows: Any) -> Any:
+    if isinstance(rows, np.ndarray):
+        return native.dense(rows, 1, LABELS, "promised", False)
+    return native.csr(rows.indptr, rows.indices, rows.data, 1, LABELS, "promised", False)
 
 
 @pytest.mark.parametrize("n_classes", [4, 5, 7, 10, 16, 26, 40])
@@ -105,9 +110,6 @@ def test_votes_without_a_class_that_wins_all(n_classes: int, target: str) -> Non
     assert is_sure.sum() > 100
     for artifact in artifacts:
         native = _native.Predictor(artifact.native, target)
-        for dense, stored in calls:
-            for found in (
-                [native.dense(part, 1, LABELS, "promised", False) for part in dense],
-                [native.csr(p.indptr, p.indices, p.data, 1, LABELS, "promised", False) for p in stored],
-            ):
-                np.testing.assert_array_equal(np.concatenate(found)[is_sure], expected[is_sure])
+        for parts in calls:
+            found = [_labels(native, part) for part in parts]
+            np.testing.assert_array_equal(np.concatenate(found)[is_sure], expected[is_sure])
