@@ -253,14 +253,15 @@ def attributes(thing):
 def perturbed(known, thing, k, n):
     """Set each attribute to other values, one at a time, and then restore it.
 
-    The k-th of n examples takes the first value and every n-th of the others; what matters and is no array gets all
-    values, and a parameter that should not matter, unless it is a string, fewer.
+    What matters gets all values, but a large array in the k-th of n examples only the first and every n-th of the
+    others; so does a parameter that should not matter, with fewer values unless it is a string.
     """
     state = {key: copied(held) for key, held in vars(thing).items()}
     parameters = thing.get_params(deep=False) if hasattr(thing, "get_params") else {}
     for name in attributes(thing):
         others = [*changes(thing, name, state[name]), ABSENT]
-        if name in known.relies and not isinstance(state[name], np.ndarray):
+        is_large = isinstance(state[name], np.ndarray) and state[name].size > 16
+        if name in known.relies and not is_large:
             chosen = others
         elif name in known.relies or name in parameters:
             step = n + (name not in known.relies and not isinstance(state[name], str))
@@ -273,10 +274,10 @@ def perturbed(known, thing, k, n):
                 yield name, other
             finally:
                 vars(thing).update({key: copied(held) for key, held in state.items()})
-    yield from with_inner_parameters_set(thing, k, n)
+    yield from with_inner_parameters_set(thing)
 
 
-def with_inner_parameters_set(thing, k, n):
+def with_inner_parameters_set(thing):
     """Set each parameter of inner objects, such as member templates, as set_params does, and then restore it."""
     every = thing.get_params() if hasattr(thing, "get_params") else {}
     for name, value in every.items():
@@ -284,7 +285,7 @@ def with_inner_parameters_set(thing, k, n):
         holder = every[holder] if holder else thing
         if last in UNTOUCHED or (holder is thing and last in vars(thing)):
             continue
-        for other in list(changes(holder, last, value))[:2][k::n]:
+        for other in list(changes(holder, last, value))[:2]:
             put(holder, last, other)
             try:
                 yield name, other
