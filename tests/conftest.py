@@ -65,7 +65,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the slowest part of reports, measuring a new process's memory; tests/analysis measures it."""
+    """Skip the slowest part of reports, measuring a new process's memory; test_report.py measures it for two models."""
     monkeypatch.setattr("approxsvm.analysis.report.tables.resident_bytes", lambda artifact: None)
 
 

@@ -26,6 +26,7 @@ import pytest
 from click.testing import CliRunner, Result
 from commands import NEEDED, make_files, needed_values, parameters, run
 from conftest import GOLDEN
+from sklearn import datasets
 
 import approxsvm
 from approxsvm.cli import main
@@ -109,7 +110,10 @@ def test_numbers(tmp_path, limited, command, parameter, value):
 @pytest.mark.parametrize(
     ("command", "parameter", "value"), cases(is_file, ("", "folder", "missing", "missing/../m.model", "m.model/x"))
 )
+@pytest.mark.usefixtures("unmeasured")
 def test_names_of_files(tmp_path, monkeypatch, command, parameter, value):
+    few = functools.partial(datasets.make_classification, 600)  # for the demo
+    monkeypatch.setattr(datasets, "make_classification", lambda n, *others, **named: few(*others, **named))
     make_files(tmp_path)
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)

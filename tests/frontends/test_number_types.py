@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -33,16 +34,19 @@ SMALL = X / 50.0
 PARTS = [("a", "passthrough", [0, 1]), ("b", "passthrough", [2, 3])]
 
 
-def both(source: Any, rows: Any) -> tuple[Any, Any]:
-    """Return the source's answers (None if it fails) and the compiled model's (or the error)."""
-    try:
-        ours = approxsvm.compile(source, effort="low").predict(rows)
-    except (UnsupportedModelError, InputError) as error:
-        ours = error
-    try:
-        return source.predict(rows), ours
-    except (OverflowError, TypeError, ValueError):  # the source cannot compute with such a number
-        return None, ours
+def both(source: Any, *several: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the source's answers (None if it fails) and the compiled model's (or the error), for several rows."""
+    fast: Any = None
+    for rows in several:
+        try:
+            fast = fast or approxsvm.compile(source, effort="low")
+            ours = fast.predict(rows)
+        except (UnsupportedModelError, InputError) as error:
+            ours = error
+        try:
+            yield source.predict(rows), ours
+        except (OverflowError, TypeError, ValueError):  # the source cannot compute with such a number
+            yield None, ours
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
@@ -60,8 +64,8 @@ def test_weights_of_transformers(kind: Any, weight: int, union: bool) -> None:
         pytest.skip("an unsigned type has no negative numbers")
     source = make_pipeline(scaled, SVC(gamma=1e-4)).fit(X.astype(float), Y)
     source.steps[0][1].transformer_weights = weights
-    for dtype in (np.float64, np.float32, np.int8, np.int16, np.int64, bool, np.uint8):
-        theirs, ours = both(source, X.astype(dtype))
+    dtypes = (np.float64, np.float32, np.int8, np.int16, np.int64, bool, np.uint8)
+    for dtype, (theirs, ours) in zip(dtypes, both(source, *map(X.astype, dtypes)), strict=True):
         if isinstance(ours, Exception):
             assert dtype is not np.float64 or kind not in (int, float, np.float64, np.int64), ours
         else:
@@ -112,7 +116,7 @@ def test_parameters(name: str, kind: Any) -> None:
         source.bandwidth_ = number
         theirs, ours = source.score_samples(SMALL), approxsvm.compile(source).score_samples(SMALL)
     else:
-        theirs, ours = both(source, SMALL)
+        ((theirs, ours),) = both(source, SMALL)
     if isinstance(ours, Exception):
         assert kind not in (int, float, np.float64, np.int64), ours
     elif theirs is not None and theirs.dtype.kind == "f":

@@ -134,20 +134,20 @@ def test_workers_compare_version_and_checksum():
     assert both["a"] is both["b"]
 
 
-def die_once(frame, marker):
-    """Kill the first worker that calls this."""
-    try:
-        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return frame
-    return os.kill(os.getpid(), signal.SIGKILL)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # distributed warns about the dead worker
 def test_two_processes_of_which_one_dies(tmp_path):
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     marker = tmp_path / "died"
+
+    def die_once(frame, marker):  # inside, so that workers do not import this file
+        """Kill the first worker that calls this."""
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return frame
+        return os.kill(os.getpid(), signal.SIGKILL)
+
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster),

@@ -78,29 +78,38 @@ def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
 
 
 @cache
-def _case(n_classes: int) -> tuple[Rows, npt.NDArray[np.intp], list[Artifact]]:
-    """Return rows, their winners, and two artifacts: an exact one with a random network, and a coarse expansion."""
+def _case(n_classes: int) -> tuple[list[Any], npt.NDArray[np.intp], list[Artifact]]:
+    """Return calls, the winners, and two artifacts: an exact one with a random network, and a coarse expansion.
+
+    The calls are lists of all rows, 1 to 300 per call: each size in both types, and each type in both layouts.
+    """
     random = np.random.default_rng(n_classes)
     model, rows = _model(random, n_classes)
     exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact
     weights = random.normal(size=(1 + model.n_features, n_classes)).astype("<f4").tobytes()
     network = struct.pack("<2I", 0, 0) + weights
     coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
-    return rows, _winners(model, rows), [Artifact(changed(content({"speculation": network}), exact)), coarse]
+    calls = [
+        [lay_out(some[k : k + n]) for k in range(0, len(rows), n)]
+        for i, n in enumerate((1, 3, 8, 300))
+        for some, lay_out in zip((rows, rows.astype(np.float32)), (np.asarray, csr_array)[:: (-1) ** i], strict=True)
+    ]
+    return calls, _winners(model, rows), [Artifact(changed(content({"speculation": network}), exact)), coarse]
+
+
+def _labels(native: _native.Predictor, rows: Any) -> Any:
+    if isinstance(rows, np.ndarray):
+        return native.dense(rows, 1, LABELS, "promised", False)
+    return native.csr(rows.indptr, rows.indices, rows.data, 1, LABELS, "promised", False)
 
 
 @pytest.mark.parametrize("n_classes", [4, 5, 7, 10, 16, 26, 40])
 def test_votes_without_a_class_that_wins_all(n_classes: int, target: str) -> None:
-    rows, expected, artifacts = _case(n_classes)
+    calls, expected, artifacts = _case(n_classes)
     is_sure = expected >= 0
     assert is_sure.sum() > 100
     for artifact in artifacts:
         native = _native.Predictor(artifact.native, target)
-        for n in (1, 3, 8, 300):
-            for some in (rows, rows.astype(np.float32)):
-                parts = [some[k : k + n] for k in range(0, len(rows), n)]
-                dense = [native.dense(part, 1, LABELS, "promised", False) for part in parts]
-                stored = [csr_array(part) for part in parts]
-                sparse = [native.csr(p.indptr, p.indices, p.data, 1, LABELS, "promised", False) for p in stored]
-                for found in (dense, sparse):
-                    np.testing.assert_array_equal(np.concatenate(found)[is_sure], expected[is_sure])
+        for parts in calls:
+            found = [_labels(native, part) for part in parts]
+            np.testing.assert_array_equal(np.concatenate(found)[is_sure], expected[is_sure])
