@@ -17,7 +17,7 @@ from zoo.specimens import Specimen
 from zoo.tables import Table, edges_of, fitting, numpy_dtype, random_container, random_kinds, with_edges
 from zoo.tampering import parts_of
 
-_N_ROWS, _N_PAIRS, _MOST_HALVINGS, _TRIES = 24, 8, 64, 4
+_N_ROWS, _N_PAIRS, _N_PIECES, _MOST_CUTS, _TRIES = 24, 8, 16, 16, 4
 _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Return rows between which the source's label changes, found by bisection, and rows one ulp away."""
+    """Return rows between which the source's label changes, found by repeated division, and rows one ulp away."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []
@@ -201,14 +201,17 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # strings are the first endpoint's
     a, b, of_a = a.take(kept), b.take(kept), labels[first[differ]][kept]
     with contextlib.suppress(ValueError):  # from steps that refuse most numbers
-        for _ in range(_MOST_HALVINGS if kept.any() else 0):
+        shares = np.linspace(0, 1, _N_PIECES, endpoint=False, dtype=np.longdouble)[1:, np.newaxis, np.newaxis]
+        places = np.arange(len(a.values))
+        for _ in range(_MOST_CUTS if kept.any() else 0):
             x, z = _numbers(a), _numbers(b)
-            middle = _with_numbers(a, x + 0.5 * (z - x))
-            m = _numbers(middle)
-            if (((m == x) | np.isnan(x)).all(axis=1) | ((m == z) | np.isnan(z)).all(axis=1)).all():
+            inner = _with_numbers(a.take(np.tile(places, len(shares))), np.concatenate(x + shares * (z - x)))
+            with_a = (_labels(specimen, inner).reshape(len(shares), *of_a.shape) == of_a).all(axis=2)
+            points = np.stack([x, *np.split(_numbers(inner), len(shares)), z])
+            k = np.vstack([~with_a, np.ones_like(places, bool)]).argmax(axis=0)  # the label changes in this piece
+            a, b = (_with_numbers(a, points[k + end, places]) for end in (0, 1))
+            if np.array_equal(_numbers(a), x, equal_nan=True) and np.array_equal(_numbers(b), z, equal_nan=True):
                 break
-            with_a = (_labels(specimen, middle) == of_a).all(axis=1)[:, np.newaxis]
-            a, b = _with_numbers(a, np.where(with_a, m, x)), _with_numbers(b, np.where(with_a, z, m))
     ends = [a.values, b.values, _beside(draw, a).values, _beside(draw, b).values]
     return [replace(a, values=np.concatenate(ends))] if kept.any() else []
 

@@ -14,9 +14,7 @@ from zoo.properties import compiling_faults, estimator_faults, interface_faults,
 from zoo.sources import ZOO, specimen
 from zoo.workers import prepare
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore"
-)  # scikit-learn warns about deprecated classes and failed convergence
+pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about deprecated classes and failed convergence
 
 
 SEED = 0
