@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from zoo.draw import Draw
+from zoo.executors import is_drawn
 from zoo.specimens import Specimen
 from zoo.tables import Table, edges_of, fitting, numpy_dtype, random_container, random_kinds, with_edges
 from zoo.tampering import parts_of
@@ -25,10 +26,10 @@ _TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}"
 _NO_TEXTS = (None, 1.0, True)  # also found in object columns of strings
 
 
-def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
-    """Yield tables of up to a few dozen rows; the first one contains the training rows.
+def hostile_tables(specimen: Specimen, seed: int, share: float = 1.0) -> Iterator[Table]:
+    """Yield tables of up to a few dozen rows: the first with the training rows, and this share of the others.
 
-    Others may contain rows that the source refuses; properties.py tests them one by one.
+    They may contain rows that the source refuses; properties.py tests them one by one.
     """
     draw, table = Draw(seed, zlib.crc32(specimen.name.encode())), specimen.table
     yield table
@@ -37,17 +38,20 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
         return
     some = table.take(draw.rng.permutation(len(table.values))[:_N_ROWS])
     edges = _edges(specimen.source, len(table.kinds))
-    yield with_edges(draw, some, edges)
-    yield _special(draw, some)
-    yield from _at_boundary(draw, specimen)
-    yield _with_cells(draw, some, _FAR)
-    yield _with_cells(draw, some, _NO_NUMBERS)
-    yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
-    if "text" in table.kinds:
-        yield _with_cells(draw, some, _UNKNOWN, _NO_TEXTS)
-    for _ in range(2):
-        yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
-    yield from _in_float32(draw, specimen, some, edges)
+    ways: list[Callable[[], Iterable[Table]]] = [
+        lambda: [with_edges(draw, some, edges)],
+        lambda: [_special(draw, some)],
+        lambda: _at_boundary(draw, specimen),
+        lambda: [_with_cells(draw, some, _FAR)],
+        lambda: [_with_cells(draw, some, _NO_NUMBERS)],
+        lambda: [_with_cells(draw, some, _UNKNOWN, _TEXTS)],
+        lambda: [_with_cells(draw, some, _UNKNOWN, _NO_TEXTS)] if "text" in table.kinds else [],
+        *[lambda: [with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)]] * 2,
+        lambda: _in_float32(draw, specimen, some, edges),
+    ]
+    for k, make in enumerate(ways):
+        if share >= 1.0 or is_drawn(f"table {k} of {specimen.name}", share, seed):
+            yield from make()
 
 
 # --- numbers inside a source
