@@ -155,8 +155,9 @@ def test_values_keep_their_tolerance(task, gamma):
     model = make_model(rng.normal(size=(50, 6)), rng.normal(size=50), -0.3, gamma, **REGRESSION | {"task": task})
     least = certificates.least_tolerance(model)
     rows = adversarial_rows(model, 1)
-    for tolerance in (None, least, 1e-12, 1e-6, 1e-2, 10.0):
-        judge(model, rows, tolerance=tolerance)
+    judge(model, rows)
+    for tolerance in (least, 1e-12, 1e-6, 1e-2, 10.0):
+        judge(model, rows, tolerance=tolerance, modes=MODES[1:])
     for mode in ("certified", "exact"):
         for refused in (0.99 * least, 0.0, -1.0, np.nan):
             with pytest.raises(ValueError, match=r"float64 cannot promise|tolerance is nan"):
@@ -182,7 +183,7 @@ def test_the_bound_is_reached():
 def test_rows_along_the_leading_eigenvectors(gamma, d, choice, passes):
     rng = np.random.default_rng(d)
     model = make_model(rng.normal(size=(60, d)) + 0.3, rng.normal(size=60), 0.0, gamma)
-    rows = rows_at(model, extreme_directions(model, choice), np.geomspace(1e-9, 250.0, 60), choice)
+    rows = rows_at(model, extreme_directions(model, choice), np.geomspace(1e-9, 250.0, 30), choice)
     judge(model, rows, center=choice)
 
 
@@ -257,9 +258,11 @@ def test_awkward_support_vectors(vectors, offset, passes):
     x = awkward_vectors(rng, 40, 6, vectors)
     coef = rng.normal(size=20)
     model = make_model(x + offset, np.concatenate([coef, -coef]), 0.0, 0.05)
-    judge(model, adversarial_rows(model, 2))
-    held_sparse = make_model(csr_array(x + offset), np.concatenate([coef, -coef]), 0.0, 0.05)
-    judge(held_sparse, adversarial_rows(held_sparse, 3), center="origin")
+    if passes == "several passes" or offset == 1e4:  # every pair of passes, offset and form
+        judge(model, adversarial_rows(model, 2))
+    if passes == "one pass" or offset == 1e4:
+        held_sparse = make_model(csr_array(x + offset), np.concatenate([coef, -coef]), 0.0, 0.05)
+        judge(held_sparse, adversarial_rows(held_sparse, 3), center="origin")
 
 
 def test_sparse_rows_of_a_wide_model():

@@ -71,7 +71,7 @@ def rows_about(model: KernelModel, X: Rows, seed: int) -> Rows:
     return np.concatenate([X, noisy, vectors, vectors * (1 + 1e-9), low, high, off, 3.0 * X[:50], 1e3 * X[:5]])
 
 
-def binary(seed: int = 0, d: int = 40, n: int = 600, offset: float = 0.0, **options: Any) -> tuple[KernelModel, Rows]:
+def binary(seed: int = 0, d: int = 40, n: int = 400, offset: float = 0.0, **options: Any) -> tuple[KernelModel, Rows]:
     X, y = make_classification(n, d, n_informative=8, n_redundant=8, class_sep=0.7, random_state=seed)
     X += offset
     return read_any(SVC(**{"gamma": 0.01, **options}).fit(X, y)), X

@@ -30,7 +30,7 @@ def trained(n_classes: int, n_features: int, seed: int, **options: Any) -> tuple
             n_samples=150 * n_classes, n_features=n_features, n_classes=n_classes, random_state=seed
         )
     else:
-        X, y = make_blobs(60 * n_classes, n_features, centers=n_classes, cluster_std=3.0, random_state=seed)
+        X, y = make_blobs(min(60 * n_classes, 700), n_features, centers=n_classes, cluster_std=3.0, random_state=seed)
     svc = SVC(**{"C": 10.0, **options}).fit(X, y)
     return read_any(svc), X
 
