@@ -156,6 +156,7 @@ def test_values_keep_their_tolerance(task, gamma):
     least = certificates.least_tolerance(model)
     rows = adversarial_rows(model, 1)
     judge(model, rows)
+    rows = rows[::2]
     for tolerance in (least, 1e-12, 1e-6, 1e-2, 10.0):
         judge(model, rows, tolerance=tolerance, modes=MODES[1:])
     for mode in ("certified", "exact"):
@@ -259,10 +260,10 @@ def test_awkward_support_vectors(vectors, offset, passes):
     coef = rng.normal(size=20)
     model = make_model(x + offset, np.concatenate([coef, -coef]), 0.0, 0.05)
     if passes == "several passes" or offset == 1e4:  # every pair of passes, offset and form
-        judge(model, adversarial_rows(model, 2))
+        judge(model, adversarial_rows(model, 2)[::2])
     if passes == "one pass" or offset == 1e4:
         held_sparse = make_model(csr_array(x + offset), np.concatenate([coef, -coef]), 0.0, 0.05)
-        judge(held_sparse, adversarial_rows(held_sparse, 3), center="origin")
+        judge(held_sparse, adversarial_rows(held_sparse, 3)[::2], center="origin")
 
 
 def test_sparse_rows_of_a_wide_model():

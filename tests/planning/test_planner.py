@@ -226,7 +226,7 @@ def test_more_centers_are_tried_while_they_may_help(
 
     monkeypatch.setattr(Expansions, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(8000, 4))
-    fast = approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    fast = approxsvm.compile(random_model(3, n_sv=2500, n_features=4, gamma=0.5), rows)
     assert list(dict.fromkeys(seen)) == tried
     assert (fast.artifact.n_centers or None) == chosen
 
