@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn warns about de
 
 
 SEED = 0
-_SHARE_OF_TABLES = 0.15  # except the first of each entry: limits the time of the README's test command
+_SHARE_OF_TABLES = 0.1  # except the first of each entry: limits the time of the README's test command
 
 
 @pytest.fixture(scope="session")

@@ -126,7 +126,7 @@ def _promised(numbers: Any, bounds: Any, largest: float) -> tuple[Any, Any]:
 
 
 EXPORTED: tuple[Executor, ...] = (
-    C99("", PLAIN, share=0.3),
+    C99("", PLAIN, share=0.2),
     C99(", fused", FUSED, share=0.1),
     C99(", sanitized", SANITIZED, share=0.0, always=OF_EVERY_TEXT),
     C99(", rows of int16", SANITIZED, inputs="int16", share=0.05, always=OF_EVERY_CODE["int16"]),
