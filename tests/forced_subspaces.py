@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,31 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import one_by_one
-from approxsvm.expansion.subspace import GroupInSubspace, Lists
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.families.subspaces import _expanded
 from approxsvm.planning.families.winner import speculate
 from approxsvm.planning.problem import Problem
+
+
+@lru_cache(maxsize=1)  # for several degrees
+def _stages(
+    model: KernelModel, numbers: tuple[int, ...], center: CenterChoice
+) -> tuple[Frame, list[tuple[GroupInSubspace, list[SubspaceStage]]]]:
+    """Return the groups of the model's functions, each with its stages."""
+    frame, found = Frame.of(model, center), []
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for lists in Lists.of(model):
+            group = GroupInSubspace(model, lists, frame.center, numbers[-1], random_state=0)
+            candidates = [group.stage(k, input_scale_for(model.gamma), one_by_one) for k in numbers]
+            stages = [stage for stage in candidates if stage is not None]
+            if len(stages) < len(candidates):
+                raise UnsupportedModelError(
+                    "float32 cannot hold the coefficients or distances of kernel sums in few coordinates"
+                )
+            found.append((group, stages))
+    return frame, found
 
 
 def in_subspaces(
@@ -33,18 +53,11 @@ def in_subspaces(
 
     Raises UnsupportedModelError if the sums overflow float32 or if the format cannot represent the model.
     """
-    problem = Problem(model, Frame.of(model, center), X)
-    point = problem.frame.center
+    frame, found = _stages(model, numbers, center)
+    problem = Problem(model, frame, X)
     scale, groups, expansion = input_scale_for(model.gamma), [], None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for lists in Lists.of(model):
-            group = GroupInSubspace(model, lists, point, numbers[-1], random_state=0)
-            candidates = [group.stage(k, scale, one_by_one) for k in numbers]
-            stages = [stage for stage in candidates if stage is not None]
-            if len(stages) < len(candidates):
-                raise UnsupportedModelError(
-                    "float32 cannot hold the coefficients or distances of kernel sums in few coordinates"
-                )
+        for group, stages in found:
             groups.append(group.group(stages, scale))
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))

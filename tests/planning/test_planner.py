@@ -47,9 +47,15 @@ def gentle() -> tuple[SVC, Any]:
 @pytest.fixture(scope="module")
 def steep() -> tuple[SVC, Any]:
     """Return a model with many support vectors and a gamma for which one center is not enough, and rows."""
-    X, y = make_classification(5000, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    X, y = make_classification(3500, 3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
     X = scale(X)
-    return SVC(gamma=2.0).fit(X[:3500], y[:3500]), X[3500:]
+    return SVC(gamma=2.0).fit(X[:2000], y[:2000]), X[2000:]
+
+
+@pytest.fixture(scope="module")
+def of_low_effort(steep: tuple[SVC, Any]) -> Any:
+    """Return the steep model, compiled with low effort."""
+    return approxsvm.compile(*steep, effort="low", n_jobs=1)
 
 
 def header(fast: Any) -> tuple[str, int, int]:
@@ -220,7 +226,7 @@ def test_more_centers_are_tried_while_they_may_help(
 
     monkeypatch.setattr(Expansions, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(8000, 4))
-    fast = approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    fast = approxsvm.compile(random_model(3, n_sv=2500, n_features=4, gamma=0.5), rows)
     assert list(dict.fromkeys(seen)) == tried
     assert (fast.artifact.n_centers or None) == chosen
 
@@ -331,9 +337,8 @@ def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.M
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
-def test_max_bytes_is_kept(steep: tuple[SVC, Any]) -> None:
-    svc, X = steep
-    free = approxsvm.compile(svc, X, effort="low")
+def test_max_bytes_is_kept(steep: tuple[SVC, Any], of_low_effort: Any) -> None:
+    (svc, X), free = steep, of_low_effort
     exact = approxsvm.compile(svc, mode="exact")
     n_exact, n_free = len(exact.artifact.data), len(free.artifact.data)
     assert n_exact < n_free
@@ -396,9 +401,10 @@ def test_no_center_of_an_approximate_model_is_a_row() -> None:
 # ----------------------------------------------------------------------------------------------------
 
 
-def test_the_same_input_gives_the_same_artifact(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    svc, X = steep
-    once = approxsvm.compile(svc, X, effort="low", n_jobs=1).artifact
+def test_the_same_input_gives_the_same_artifact(
+    steep: tuple[SVC, Any], of_low_effort: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (svc, X), once = steep, of_low_effort.artifact
     assert approxsvm.compile(svc, X, effort="low", n_jobs=4).artifact == once
     assert approxsvm.compile(svc, X.tolist(), effort="low").artifact == once
     monkeypatch.setattr("os.cpu_count", lambda: 1)
@@ -407,10 +413,9 @@ def test_the_same_input_gives_the_same_artifact(steep: tuple[SVC, Any], monkeypa
     assert other != once
 
 
-def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) -> None:
+def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any], of_low_effort: Any) -> None:
     pandas = pytest.importorskip("pandas")
-    svc, X = steep
-    dense = approxsvm.compile(svc, X, effort="low")
+    (svc, X), dense = steep, of_low_effort
     frame = approxsvm.compile(svc, pandas.DataFrame(X, columns=["a", "b", "c"]), effort="low")
     assert frame.artifact == dense.artifact
     narrow = X.astype(np.float32)
@@ -421,12 +426,12 @@ def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) 
     np.testing.assert_array_equal(sparse.predict(X), svc.predict(X))
 
 
-def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any]) -> None:
+def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any], of_low_effort: Any) -> None:
     svc, X = steep
     fast = approxsvm.compile(svc, effort="low")
     assert "sample rows, X or --data, are better" in fast.artifact.plan
     assert "support vectors" in fast.artifact.plan
-    assert "sample rows X" not in approxsvm.compile(svc, X, effort="low").artifact.plan
+    assert "sample rows X" not in of_low_effort.artifact.plan
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
 
 
@@ -514,7 +519,7 @@ def work_of_plans(source: Any, X: Any, **options: Any) -> tuple[int, float, floa
 
 
 def test_a_longer_search_needs_more_rows_to_pay(steep: tuple[SVC, Any]) -> None:
-    searches = [work_of_plans(*steep, rows_expected=rows) for rows in (1, 30_000, 1_000_000)]
+    searches = [work_of_plans(*steep, rows_expected=rows) for rows in (1, 10_000, 1_000_000)]
     numbers, totals, _ = zip(*searches, strict=True)
     assert numbers[0] == 0 < numbers[1] < numbers[2]
     assert totals[0] == 0.0 < totals[1] < totals[2]

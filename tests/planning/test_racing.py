@@ -30,7 +30,7 @@ from approxsvm.planning.request import Limits, Request, Stopwatch
 from approxsvm.system.error_state import in_own_error_state
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(1000, 6))
+X = RNG.normal(size=(600, 6))
 Y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(int)
 CLASSES = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-1.0, 0.0, 1.0])
 IN_FEW = np.hstack([4.0 * X[:400], 0.01 * RNG.normal(size=(400, 90))])
@@ -196,6 +196,7 @@ def test_a_plan_above_max_bytes_does_not_race() -> None:
     assert all(artifact.n_bytes < largest for artifact in limited.ran)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_the_option() -> None:
     steps: list[str] = []
     fast = approxsvm.compile(BINARY, X, measure=True, progress=lambda step, _: steps.append(step))

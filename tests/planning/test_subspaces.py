@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -70,7 +72,7 @@ def rows_about(model: KernelModel, X: Rows, seed: int) -> Rows:
     return np.concatenate([X, noisy, vectors, vectors * (1 + 1e-9), low, high, off, 3.0 * X[:50], 1e3 * X[:5]])
 
 
-def binary(seed: int = 0, d: int = 40, n: int = 600, offset: float = 0.0, **options: Any) -> tuple[KernelModel, Rows]:
+def binary(seed: int = 0, d: int = 40, n: int = 400, offset: float = 0.0, **options: Any) -> tuple[KernelModel, Rows]:
     X, y = make_classification(n, d, n_informative=8, n_redundant=8, class_sep=0.7, random_state=seed)
     X += offset
     return read_any(SVC(**{"gamma": 0.01, **options}).fit(X, y)), X
@@ -109,9 +111,14 @@ MODELS = {
 }
 
 
+@cache
+def made(name: str) -> tuple[KernelModel, Rows]:
+    return MODELS[name]()
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_norms_are_upper_bounds_and_close(name: str) -> None:
-    model, _ = MODELS[name]()
+    model, _ = made(name)
     center = taylor.choose_center(model, "mean")
     (lists,) = Lists.of(model)
     group = GroupInSubspace(model, lists, center, 16, random_state=0)
@@ -134,7 +141,7 @@ def test_norms_are_upper_bounds_and_close(name: str) -> None:
             norm = math.sqrt(max(spectrum[-1], 0.0))
             assert norm * (1 - 1e-9) - slack <= known.norms[b - 1] <= 1.3 * norm + slack
         series = (
-            sum(r**b / math.factorial(b) for b in range(4, 60))
+            sum(accumulate(range(5, 60), lambda term, b, r=r: term * r / b, initial=r**4 / 24))
             if np.abs(r).max() < 8.0
             else np.exp(r) - (1 + r + r**2 / 2 + r**3 / 6)
         )
@@ -145,7 +152,7 @@ def test_norms_are_upper_bounds_and_close(name: str) -> None:
 @pytest.mark.parametrize("degree", [0, 2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_value_errs_by_more_than_its_bound(name: str, degree: int) -> None:
-    model, X = MODELS[name]()
+    model, X = made(name)
     rows = rows_about(model, X, 1)
     artifact = in_subspaces(model, (6, 20) if model.n_features < 100 else (20, 200), degree)
     for kind in (np.float64, np.float32):
@@ -153,13 +160,13 @@ def test_no_value_errs_by_more_than_its_bound(name: str, degree: int) -> None:
         exact = sums(model, typed.astype(np.float64))[:, 0]
         slack = 1e-12 * np.abs(model.dual_coef).sum()
         clear = np.abs(exact) > slack
-        in_blocks = settled(artifact, typed)
-        for values, bounds, stages in (in_blocks, settled_alone(artifact, typed)):
-            assert (np.abs(values - exact) <= bounds + slack).all()
+        in_blocks, some = settled(artifact, typed), slice(None, None, 4)
+        for k, (values, bounds, stages) in ((slice(None), in_blocks), (some, settled_alone(artifact, typed[some]))):
+            assert (np.abs(values - exact[k]) <= bounds + slack).all()
             if model.task != "regression":
-                np.testing.assert_array_equal(np.sign(values)[clear], np.sign(exact)[clear])
+                np.testing.assert_array_equal(np.sign(values)[clear[k]], np.sign(exact[k])[clear[k]])
             # Single rows and blocks settle equally many, except rows with borderline bounds.
-            assert abs((stages == SUBSPACE).mean() - (in_blocks[2] == SUBSPACE).mean()) < 0.01
+            assert abs((stages == SUBSPACE).mean() - (in_blocks[2][k] == SUBSPACE).mean()) < 0.01
     _, bounds, stages = in_blocks
     if name not in ("outliers", "narrow kernel"):
         assert (np.isfinite(bounds) & (stages == SUBSPACE)).mean() > 0.02, (
@@ -267,8 +274,8 @@ def test_labels_of_several_classes(name: str, C: float) -> None:
     for n_rows in (5, 48, 49, 200):
         np.testing.assert_array_equal(fast.predict(rows[:n_rows]), labels[:n_rows])
     alone = estimator_for(fast.artifact)
-    np.testing.assert_array_equal([alone.predict(row[np.newaxis])[0] for row in rows], labels)
-    assert alone.rows_per_stage["subspace"] > 0.2 * len(rows)
+    np.testing.assert_array_equal([alone.predict(row[np.newaxis])[0] for row in rows[::4]], labels[::4])
+    assert alone.rows_per_stage["subspace"] > 0.2 * len(rows[::4])
 
 
 def test_a_model_of_digits_is_compiled_to_few_coordinates() -> None:

@@ -30,7 +30,7 @@ def trained(n_classes: int, n_features: int, seed: int, **options: Any) -> tuple
             n_samples=150 * n_classes, n_features=n_features, n_classes=n_classes, random_state=seed
         )
     else:
-        X, y = make_blobs(60 * n_classes, n_features, centers=n_classes, cluster_std=3.0, random_state=seed)
+        X, y = make_blobs(min(60 * n_classes, 700), n_features, centers=n_classes, cluster_std=3.0, random_state=seed)
     svc = SVC(**{"C": 10.0, **options}).fit(X, y)
     return read_any(svc), X
 
@@ -86,10 +86,11 @@ def test_labels_near_boundaries_however_rows_come(n_classes: int, n_features: in
             clear = np.abs(exact_values(model, dense)).min(axis=1) > 1e-11 * np.abs(model.dual_coef).sum()
             np.testing.assert_array_equal(fast.predict(some)[clear], of_these[clear])
         np.testing.assert_array_equal(fast.predict(rows[::-1]), expected[::-1])
+        some = slice(None, None, max(len(rows) // 500, 1))  # calls take longer than rows
         for n in (2, 3, 5, 7, 17, 49):
-            calls = [fast.predict(rows[i : i + n]) for i in range(0, len(rows), n)]
-            np.testing.assert_array_equal(np.concatenate(calls), expected)
-        np.testing.assert_array_equal([fast.predict_one(row) for row in rows], expected)
+            calls = [fast.predict(rows[some][i : i + n]) for i in range(0, len(rows[some]), n)]
+            np.testing.assert_array_equal(np.concatenate(calls), expected[some])
+        np.testing.assert_array_equal([fast.predict_one(row) for row in rows[some]], expected[some])
         values = fast._evaluator.evaluate(fast._rows(rows))
         exact = exact_values(model, rows)
         assert np.abs(values - exact).max() <= 1e-9 * np.abs(model.dual_coef).sum()

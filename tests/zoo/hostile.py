@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from zoo.draw import Draw
+from zoo.executors import is_drawn
 from zoo.specimens import Specimen
 from zoo.tables import Table, edges_of, fitting, numpy_dtype, random_container, random_kinds, with_edges
 from zoo.tampering import parts_of
 
-_N_ROWS, _N_PAIRS, _MOST_HALVINGS, _TRIES = 24, 8, 64, 4
+_N_ROWS, _N_PAIRS, _N_PIECES, _MOST_CUTS, _TRIES = 24, 8, 16, 16, 4
 _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
@@ -25,10 +26,10 @@ _TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}"
 _NO_TEXTS = (None, 1.0, True)  # also found in object columns of strings
 
 
-def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
-    """Yield tables of up to a few dozen rows; the first one contains the training rows.
+def hostile_tables(specimen: Specimen, seed: int, share: float = 1.0) -> Iterator[Table]:
+    """Yield tables of up to a few dozen rows: the first with the training rows, and this share of the others.
 
-    Others may contain rows that the source refuses; properties.py tests them one by one.
+    They may contain rows that the source refuses; properties.py tests them one by one.
     """
     draw, table = Draw(seed, zlib.crc32(specimen.name.encode())), specimen.table
     yield table
@@ -37,17 +38,20 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
         return
     some = table.take(draw.rng.permutation(len(table.values))[:_N_ROWS])
     edges = _edges(specimen.source, len(table.kinds))
-    yield with_edges(draw, some, edges)
-    yield _special(draw, some)
-    yield from _at_boundary(draw, specimen)
-    yield _with_cells(draw, some, _FAR)
-    yield _with_cells(draw, some, _NO_NUMBERS)
-    yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
-    if "text" in table.kinds:
-        yield _with_cells(draw, some, _UNKNOWN, _NO_TEXTS)
-    for _ in range(2):
-        yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
-    yield from _in_float32(draw, specimen, some, edges)
+    ways: list[Callable[[], Iterable[Table]]] = [
+        lambda: [with_edges(draw, some, edges)],
+        lambda: [_special(draw, some)],
+        lambda: _at_boundary(draw, specimen),
+        lambda: [_with_cells(draw, some, _FAR)],
+        lambda: [_with_cells(draw, some, _NO_NUMBERS)],
+        lambda: [_with_cells(draw, some, _UNKNOWN, _TEXTS)],
+        lambda: [_with_cells(draw, some, _UNKNOWN, _NO_TEXTS)] if "text" in table.kinds else [],
+        *[lambda: [with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)]] * 2,
+        lambda: _in_float32(draw, specimen, some, edges),
+    ]
+    for k, make in enumerate(ways):
+        if share >= 1.0 or is_drawn(f"table {k} of {specimen.name}", share, seed):
+            yield from make()
 
 
 # --- numbers inside a source
@@ -186,7 +190,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Return rows between which the source's label changes, found by bisection, and rows one ulp away from them."""
+    """Return rows between which the source's label changes, found by repeated division, and rows one ulp away."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []
@@ -200,15 +204,18 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))
     kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # strings are the first endpoint's
     a, b, of_a = a.take(kept), b.take(kept), labels[first[differ]][kept]
-    with contextlib.suppress(ValueError):  # raised by steps that refuse most numbers
-        for _ in range(_MOST_HALVINGS if kept.any() else 0):
+    with contextlib.suppress(ValueError):  # from steps that refuse most numbers
+        shares = np.linspace(0, 1, _N_PIECES, endpoint=False, dtype=np.longdouble)[1:, np.newaxis, np.newaxis]
+        places = np.arange(len(a.values))
+        for _ in range(_MOST_CUTS if kept.any() else 0):
             x, z = _numbers(a), _numbers(b)
-            middle = _with_numbers(a, x + 0.5 * (z - x))
-            m = _numbers(middle)
-            if (((m == x) | np.isnan(x)).all(axis=1) | ((m == z) | np.isnan(z)).all(axis=1)).all():
+            inner = _with_numbers(a.take(np.tile(places, len(shares))), np.concatenate(x + shares * (z - x)))
+            with_a = (_labels(specimen, inner).reshape(len(shares), *of_a.shape) == of_a).all(axis=2)
+            points = np.stack([x, *np.split(_numbers(inner), len(shares)), z])
+            k = np.vstack([~with_a, np.ones_like(places, bool)]).argmax(axis=0)  # the label changes in this piece
+            a, b = (_with_numbers(a, points[k + end, places]) for end in (0, 1))
+            if np.array_equal(_numbers(a), x, equal_nan=True) and np.array_equal(_numbers(b), z, equal_nan=True):
                 break
-            with_a = (_labels(specimen, middle) == of_a).all(axis=1)[:, np.newaxis]
-            a, b = _with_numbers(a, np.where(with_a, m, x)), _with_numbers(b, np.where(with_a, z, m))
     ends = [a.values, b.values, _beside(draw, a).values, _beside(draw, b).values]
     return [replace(a, values=np.concatenate(ends))] if kept.any() else []
 

@@ -61,27 +61,26 @@ def _faults_of_rows(specimen: Specimen, executor: Executor, table: Table) -> Ite
 def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
     expected = specimen.expected(executor.seen(specimen, table))
     good = specimen.rows_of(table, ~(expected.refused | expected.chance))
+    found = _answers(specimen, executor, good) if len(good.values) else None
     for i in np.flatnonzero(expected.refused)[:4]:
         row = table.take(slice(i, i + 1))
         if not executor.may_answer(specimen, row):
-            yield from _refusal_faults(specimen, executor, row, good)
-    if len(good.values) == 0:
+            answered = good.take(slice(3 if isinstance(found, Answers) else 0))
+            yield from _refusal_faults(specimen, executor, row, answered)
+    if found is None:
         return
-    try:
-        found = executor.answers(specimen, good)
-    except RefusedError as error:
+    if isinstance(found, RefusedError):
         alone = [_refused_alone(specimen, executor, good.take(slice(i, i + 1))) for i in range(len(good.values))]
-        if not all(re.search(_REFUSED_ALONE, words) for words in (str(error), *alone) if words):
-            yield f"refused: {error}"
+        if not all(re.search(_REFUSED_ALONE, words) for words in (str(found), *alone) if words):
+            yield f"refused: {found}"
         kept = np.array([not words for words in alone])
         if not kept.any():
             return
         expected, good = expected.take(kept), specimen.rows_of(good, kept)
-        try:
-            found = executor.answers(specimen, good)
-        except RefusedError as error:  # sparse rows may be unsorted only as a whole
-            if not re.search(_REFUSED_ALONE, str(error)):
-                yield f"refused: {error}"
+        found = _answers(specimen, executor, good)
+        if isinstance(found, RefusedError):  # sparse rows are unsorted only together
+            if not re.search(_REFUSED_ALONE, str(found)):
+                yield f"refused: {found}"
             return
     yield from _answer_faults(specimen, executor, found, expected)
     yield from _relation_faults(specimen, executor, found, good)
@@ -94,17 +93,29 @@ def _promises(found: Answers) -> bool:
     return found.bounds is None or bool(np.isfinite(found.bounds).any())
 
 
+def _answers(specimen: Specimen, executor: Executor, table: Table) -> Answers | RefusedError:
+    """Ask an interface; a batch, with which others are compared, only once for the same table."""
+
+    def ask(one: Specimen) -> Answers | RefusedError:
+        try:
+            return executor.answers(one, table)
+        except RefusedError as error:
+            return error
+
+    return specimen.once((BATCH.name, table), ask) if executor is BATCH else ask(specimen)
+
+
 def _refused_alone(specimen: Specimen, executor: Executor, row: Table) -> str:
     """Return why the interface refuses rows, or "" if it answers."""
-    try:
-        executor.answers(specimen, row)
-    except RefusedError as error:
-        return str(error)
-    return ""
+    found = _answers(specimen, executor, row)
+    return str(found) if isinstance(found, RefusedError) else ""
 
 
-def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Table) -> Iterator[str]:
-    """Yield faults for a row that the source refuses; the interface must refuse it or certify nothing."""
+def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, answered: Table) -> Iterator[str]:
+    """Yield faults for a row that the source refuses: the interface must refuse it, or certify nothing.
+
+    It must also refuse the row after some rows that it answers.
+    """
     try:
         found = executor.answers(specimen, row)
     except RefusedError as error:
@@ -115,10 +126,10 @@ def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Ta
         if (executor.refuses and "float32" not in row.kinds) or _promises(found):
             yield f"answers a row that the source refuses: {row.code()[:200]}"
         return
-    n = min(3, len(good.values))
-    if executor.refuses and executor.names_row and n and not _refused_alone(specimen, executor, good):
+    n = len(answered.values)
+    if executor.refuses and executor.names_row and n:
         try:
-            executor.answers(specimen, good.take(slice(n)).joined(row))
+            executor.answers(specimen, answered.joined(row))
         except RefusedError as error:
             if not re.search(rf"\brow {n}\b|^rows are|is not a matrix of real numbers", str(error)):
                 yield f"the refusal of row {n} is: {error}"
@@ -178,15 +189,18 @@ def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, tab
     """Yield where answers are not bit-identical to the twin's, or differ by more than the bounds from a batch's."""
     twin, seen = executor.twin, executor.seen(specimen, table)
     if twin is not None:
-        theirs = specimen.once((twin.name, seen), lambda one: twin.answers(one, seen))
+        theirs = specimen.once(("twin", twin.name, seen), lambda one: _answers(one, twin, seen))
+        if isinstance(theirs, RefusedError):
+            yield f"answers what {twin.name} refuses: {theirs}"
+            return
         for name, answer in vars(found).items():
             other = getattr(theirs, name)
             if answer is not None and other is not None and not _same_bits(answer, other):
                 yield f"{name} are not bit for bit those of {twin.name}: {answer.tolist()} and {other.tolist()}"[:400]
     elif executor is not BATCH:
-        if _refused_alone(specimen, BATCH, seen):
+        theirs = _answers(specimen, BATCH, seen)
+        if isinstance(theirs, RefusedError):
             return
-        theirs = specimen.once((BATCH.name, seen), lambda one: BATCH.answers(one, seen))
         if found.values is not None and theirs.values is not None and found.bounds is not None:
             yield from _bound_faults(
                 "values beside a batch's", found.values, found.bounds, theirs.values, theirs.bounds
@@ -201,8 +215,8 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield places where the source's own numbers differ from the numbers of the model read from it."""
-    model, theirs = specimen.model, answers(specimen.source, table)
+    """Yield where the source's own numbers differ from those of the model read from it."""
+    model, theirs = specimen.model, specimen.theirs(table)
     ours = oracle.answers(model, specimen.numbers(table))
     is_file = specimen.compiled_from is not specimen.source  # a file does not define the scores of several classes
     if not specimen.artifact.has_decision_function or (is_file and len(model.labels) > 2):
@@ -241,8 +255,8 @@ def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 
 def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
     source, fast = specimen.source, specimen.fast
-    theirs, ours = answers(source, table), answers(fast, table)
-    if not hasattr(source, "predict"):  # a density; its `predict` is our addition
+    theirs, ours = specimen.theirs(table), answers(fast, table)
+    if not hasattr(source, "predict"):  # a density, whose `predict` is our addition
         logs, bounds = fast.score_samples(table.make(), return_bound=True)
         off = np.abs(logs - theirs["score_samples"])
         if not ((off <= bounds + 1e-9 * (1.0 + np.abs(logs))) | (logs == theirs["score_samples"])).all():

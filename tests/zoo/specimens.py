@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from comparison import _Rounding, answers
+from comparison import METHODS, _Rounding, answers
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
@@ -192,8 +192,12 @@ class Specimen:
         return not isinstance(self._asked(row, method), Exception)
 
     def _asked(self, table: Table, method: str) -> Any:
-        """Return the source's own answers from one method, or the exception that it raises."""
-        return answers(self.source, table, [method])[method]
+        """Return the source's own answers to one method, or the exception."""
+        return self.once((method, table), lambda one: answers(one.source, table, [method])[method])
+
+    def theirs(self, table: Table) -> dict[str, Any]:
+        """Return the source's own answers to all methods."""
+        return {method: self._asked(table, method) for method in METHODS}
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Return a mask of labels that the source's rounding cannot change; False for rows that the package refuses."""
@@ -239,8 +243,10 @@ def as_float64(table: Table) -> Table:
         return table
     kinds = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
     if table.container == "frame":
-        return replace(table, kinds=kinds)
+        return table if kinds == table.kinds else replace(table, kinds=kinds)
     container = "CSR" if table.family == "sparse" else "array"
+    if (kinds, container, table.values.dtype) == (table.kinds, table.container, np.float64):
+        return table  # its answers are known
     return replace(table, values=table.values.astype(np.float64), kinds=kinds, container=container)
 
 

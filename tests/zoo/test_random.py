@@ -32,7 +32,7 @@ from zoo.tampering import parts_of, tampered
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 _PARTS = 3  # parts of the selection, distributed over pytest workers
-_SOURCES = 8  # number of sources in each part
+_SOURCES = 5  # number of sources in each part
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_fault_of_an_executor_is_made_smaller_and_printed(monkeypatch: pytest.Mo
         return found
 
     monkeypatch.setattr(type(batch), "answers", wrong)
-    monkeypatch.setattr(composed, "_SHRINKING_SECONDS", 2.0)
+    monkeypatch.setattr(composed, "_SHRINKING_SECONDS", 0.7)
     zoo, known = Zoo(ENTRIES, [batch]), Counter[str]()
     scripts = (composed_attempt(zoo, 4, index, known=known).script for index in range(8))
     found = next(script for script in scripts if "batch: " in script)

@@ -358,7 +358,7 @@ class Container(Executor):
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
         # Few sources accept repeated entries, and a few read unsorted entries as other rows.
-        self.share = {"CSR repeated": 0.4, "CSR unsorted": 0.3}.get(container, self.share)
+        self.share = {"CSR repeated": 0.2, "CSR unsorted": 0.2}.get(container, self.share)
         self.always = ("products of CSR",)  # the source computes wrong products if entries are not sorted
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
