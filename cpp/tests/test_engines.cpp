@@ -70,18 +70,22 @@ std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const KernelSums
     return result;
 }
 
+std::string beyond(bool is_float, std::size_t n_features, const Counts& counts, std::size_t f, std::uint32_t n,
+                   long double error, long double bound) {
+    return (is_float ? " of float, " : " of double, ") + std::to_string(n_features) + " features, " +
+           std::to_string(counts.size()) + " classes, sum " + std::to_string(f) + " of " + std::to_string(n) +
+           " vectors: error " + check::show(error) + " exceeds " + check::show(bound);
+}
+
 /// Checks every sum against its bound; an empty class must give exactly 0.
 template <class Engine>
-void judge(const EngineModel<Engine>& model, const Reference& truth, const Sums& sums, const std::string& what,
+void judge(const EngineModel<Engine>& model, const Reference& truth, const Sums& sums, const char* what,
            std::size_t path) {
     for (std::size_t f = 0; f < model.n_sums; ++f) {
         const long double bound = error_bound(model, truth, f, path), error = std::fabs(sums[f] - truth.sums[f]);
         const std::uint32_t n = model.counts[f / (model.n_functions + 1)];
         EXPECT(error <= bound && (n > 0 || sums[f] == 0.0),
-               what + (sizeof(typename Engine::Real) == 4 ? " of float, " : " of double, ") +
-                   std::to_string(model.n_features) + " features, " + std::to_string(model.counts.size()) +
-                   " classes, sum " + std::to_string(f) + " of " + std::to_string(n) + " vectors: error " +
-                   check::show(error) + " exceeds " + check::show(bound));
+               what + beyond(sizeof(typename Engine::Real) == 4, model.n_features, model.counts, f, n, error, bound));
     }
 }
 
@@ -120,7 +124,9 @@ void check_features(const std::vector<Counts>& all_counts) {
     std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 530, 1100};
     for (std::size_t d = 1; d <= 40; ++d) features.push_back(d);
     for (const std::size_t d : features) {
-        for (const Counts& counts : all_counts) {
+        for (std::size_t k = 0; k < all_counts.size(); ++k) {
+            if (all_counts.size() > 1 && (k + d) % 3 != 0) continue;  // each size with a third of the features
+            const Counts& counts = all_counts[k];
             check_rows(random_model<Engine>(random, counts, d), random, 1 + random() % (5 * std::size_t{lanes}), 3);
         }
     }

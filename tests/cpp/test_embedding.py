@@ -65,7 +65,7 @@ PREDICT = """
 #include "tumor.hpp"
 #include <cstdio>
 
-int n_features();
+int n_features(const tumor::Model& model);
 int main() {
     tumor::Model model;
     if (model.open(tumor::artifact) != approxsvm::Status::ok) return 1;
@@ -74,7 +74,7 @@ int main() {
     if (model.prepare(memory) != approxsvm::Status::ok) return 3;
     static double rows[569 * 30];
     static std::uint32_t labels[569];
-    if (std::fread(rows, sizeof(double), 569 * 30, stdin) != 569u * 30u || n_features() != 30) return 4;
+    if (std::fread(rows, sizeof(double), 569 * 30, stdin) != 569u * 30u || n_features(model) != 30) return 4;
     if (model.predict(rows, labels, workspace) != approxsvm::Status::ok) return 5;
     for (const std::uint32_t label : labels) std::printf("%d\\n", static_cast<int>(model.label(label).integer));
 }
@@ -82,10 +82,9 @@ int main() {
 OTHER = """
 #include "tumor.hpp"
 
-int n_features();
-int n_features() {
-    tumor::Model model;
-    return model.open(tumor::artifact) == approxsvm::Status::ok ? static_cast<int>(model.n_features()) : 0;
+int n_features(const tumor::Model& model);
+int n_features(const tumor::Model& model) {
+    return static_cast<int>(model.n_features());
 }
 """
 
@@ -141,7 +140,7 @@ def test_one_header_of_a_later_standard(tumor: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")  # benchmarks/embedding.py measures more programs
 def test_a_two_class_program_is_small(tumor: Path, tmp_path: Path) -> None:
     program = PREDICT.replace("tumor::Model", "approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>")
-    (tmp_path / "main.cpp").write_text(program + "int n_features() { return 30; }\n")
+    (tmp_path / "main.cpp").write_text(program + "int n_features(const approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>&) { return 30; }\n")
     built(["g++", "-std=c++17", "-Os", "-s", f"-I{tumor}", tmp_path / "main.cpp", "-o", tmp_path / "program"])
     n_bytes = (tmp_path / "program").stat().st_size - (tumor / "tumor.asvm").stat().st_size
     assert n_bytes < 122_880
@@ -186,19 +185,18 @@ def syntax(folder: Path, compiler: str, *headers: str) -> subprocess.CompletedPr
     return subprocess.run(command, input=source + USED, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(
-    "headers",
+    ("compiler", "headers"),
     [
-        ["one/approxsvm.hpp", "two/approxsvm.hpp"],
-        ["one/approxsvm.hpp", "approxsvm/approxsvm.hpp"],
-        ["approxsvm/approxsvm.hpp", "one/approxsvm.hpp"],
-        ["approxsvm/outputs/outputs.hpp", "one/approxsvm.hpp", "approxsvm/model.hpp"],
+        ("g++", ["one/approxsvm.hpp", "two/approxsvm.hpp"]),
+        ("clang++", ["one/approxsvm.hpp", "approxsvm/approxsvm.hpp"]),
+        ("g++", ["approxsvm/approxsvm.hpp", "one/approxsvm.hpp"]),
+        ("clang++", ["approxsvm/outputs/outputs.hpp", "one/approxsvm.hpp", "approxsvm/model.hpp"]),
     ],
-    ids=" ".join,
+    ids=str,
 )
 def test_copies_of_the_headers_in_one_file(copies: Path, compiler: str, headers: list[str]) -> None:
-    ran = syntax(copies, compiler, *headers)
+    ran = syntax(copies, compiler if shutil.which(compiler) else "c++", *headers)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -212,15 +210,12 @@ def test_two_versions_in_one_file_are_one_error(copies: Path, headers: list[str]
 @pytest.mark.slow
 def test_two_versions_in_one_program(copies: Path, tmp_path: Path) -> None:
     """No function of one version replaces the other's, as a linker would do for equal names."""
-    symbols = []
-    for version in ("one", "later"):
-        source, made = tmp_path / f"{version}.cpp", tmp_path / f"{version}.o"
-        source.write_text(f'#include "{copies / version / "approxsvm.hpp"}"\n' + USED.replace("opened", version))
-        built(["c++", "-std=c++17", "-O0", "-c", source, "-o", made])
-        listed = subprocess.run(["nm", made], capture_output=True, text=True, check=True).stdout
-        symbols.append({line.split()[-1] for line in listed.splitlines() if line[17:18] in ("W", "V", "u")})
-    assert len(symbols[0]) > 100
-    assert [name for name in symbols[0] & symbols[1] if "approxsvm" in name] == []
+    source, made = tmp_path / "later.cpp", tmp_path / "later.s"
+    source.write_text(f'#include "{copies / "later" / "approxsvm.hpp"}"\n' + USED)
+    built(["c++", "-std=c++17", "-O0", "-S", source, "-o", made])
+    names = [name for name in re.findall(r"\.weak\w*\s+(\S+)", made.read_text()) if "approxsvm" in name]
+    assert len(names) > 100
+    assert [name for name in names if "9999" not in name] == []
 
 
 def test_every_header_has_its_guard() -> None:

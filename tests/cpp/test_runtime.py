@@ -425,7 +425,7 @@ def test_a_project_inside_another(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PATH": PATH}
     kernels = kernels_of_the_wheel() or ["-DAPPROXSVM_TARGETS=baseline"]
-    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *kernels]
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_UNITY_BUILD=ON", *kernels]
     built([cmake, "-S", tmp_path, "-B", tmp_path / "out", "-G", "Ninja", *options], env=environment)
     built([cmake, "--build", tmp_path / "out"], env=environment)
     assert not list(tmp_path.rglob("*.so"))

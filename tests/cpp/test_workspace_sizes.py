@@ -100,7 +100,8 @@ def test_documented_workspace_sizes(tmp_path: Path) -> None:
     paths["all in `models/`"] = sorted(GOLDEN.glob("*.asvm"))
     assert list(documented()) == list(MODELS)
     found: dict[str, list[list[float]]] = {name: [] for name in MODELS}
-    for target in approxsvm._native.runnable_targets():
+    targets = approxsvm._native.runnable_targets()
+    for target in {targets[0], targets[-1]}:  # sizes grow with the width of registers
         flags = ["-std=c++17", "-O0", *TARGET_FLAGS.get(target, []), f"-I{REPOSITORY}/cpp/include"]
         built(["c++", *flags, tmp_path / "sizes.cpp", "-o", tmp_path / "sizes"])
         for name, files in paths.items():
