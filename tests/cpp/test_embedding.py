@@ -140,7 +140,9 @@ def test_one_header_of_a_later_standard(tumor: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")  # benchmarks/embedding.py measures more programs
 def test_a_two_class_program_is_small(tumor: Path, tmp_path: Path) -> None:
     program = PREDICT.replace("tumor::Model", "approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>")
-    (tmp_path / "main.cpp").write_text(program + "int n_features(const approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>&) { return 30; }\n")
+    (tmp_path / "main.cpp").write_text(
+        program + "int n_features(const approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>&) { return 30; }\n"
+    )
     built(["g++", "-std=c++17", "-Os", "-s", f"-I{tumor}", tmp_path / "main.cpp", "-o", tmp_path / "program"])
     n_bytes = (tmp_path / "program").stat().st_size - (tumor / "tumor.asvm").stat().st_size
     assert n_bytes < 122_880
