@@ -58,10 +58,10 @@ def _pitch(records: Records) -> str:
     gain, by_engine, by_plan = (cell(most) for cell in (FASTER["than scikit-learn"], _BY_ENGINE, _BY_PLAN))
     sizes = _range([x["n_sv"] for x in models], count)
     words = (
-        f"The table covers {len(models)} models with {sizes} support vectors, on one thread; approxsvm predicts "
-        "4,000 rows or more in one call from Python. The exact engine sums over all support vectors; the plan avoids "
-        f"this sum for most rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and "
-        f"{by_plan} from the plan."
+        f"The table covers {len(models)} models with {sizes} support vectors, on one thread. In each call from "
+        "Python, approxsvm predicts 4,000 rows or more. The exact engine sums over all support vectors; the plan "
+        f"avoids this sum for most rows. The largest factor, {gain}, is the product of {by_engine} from the exact "
+        f"engine and {by_plan} from the plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])
 

@@ -35,8 +35,7 @@ APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     return (1.0 + 0x1p-30) * root + (double)n * 0x1p-500;
 }
 
-/* The number of edges that are at most x, out of n in ascending order. This is the index of the piece that contains x.
- */
+/* The number of edges that are at most x, out of n in ascending order. This is the index of the piece with x. */
 APPROXSVM_PROGRAM int approxsvm_piece(double x, const double* edges, int n) {
     int low = 0;
     while (n > 0) {
