@@ -40,7 +40,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
 
     The object can replace the inner estimator in scikit-learn's tools: pipelines, searches over ``estimator__C``,
     cross-validation, voting, stacking and calibration. All of them then predict with the compiled model. `compile`
-    accepts the object, and pipelines, searches or ensembles that contain such objects; it compiles the trained
+    accepts the object itself, or a pipeline, search or ensemble that contains such objects; it compiles the trained
     estimators.
 
     Parameters

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from approxsvm.analysis.report.charts import name_log_scales
 from approxsvm.analysis.report.plots import drawn_svg, import_matplotlib
 
-# Colours on a light page, and their counterparts on a dark one. Contrast with the background is at least 4.5.
+# Colours on a light page, and their counterparts on a dark one. Contrast ratios with the background are at least 4.5:1.
 BACKGROUND = ("#ffffff", "#131416")
 INK = ("#4a525c", "#b4bcc6")
 SERIES = (

@@ -68,7 +68,7 @@ def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
 
 
 def generated(n_rows: int, n_features: int, seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Generate rows and labels -1 and 1; all seeds share one distribution."""
+    """Generate rows with labels -1 or 1; every seed draws from the same distribution."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_rows, _N_FACTORS))
     loadings = np.random.default_rng(0).standard_normal((_N_FACTORS, n_features)) / np.sqrt(_N_FACTORS)

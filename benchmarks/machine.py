@@ -15,7 +15,7 @@ from approxsvm import _native
 
 LIBSVM_TOOL = "svm-predict"
 OUR_TOOL = "approxsvm-predict"
-# The tools of Claesen et al., if APPROXSVM_2014 names the folder with their programs.
+# The tools of Claesen et al., if APPROXSVM_2014 is set to the folder that contains their programs.
 TOOLS_OF_2014 = ("approx-svm", "approx-predict")
 # A single string, because it is easier to read than one package per line.
 _PACKAGES = (

@@ -34,7 +34,7 @@ PEERS: Final = {
 
 
 def three(value: float) -> str:
-    """Format a number with three digits, without an exponent."""
+    """Format a number with three significant digits, or as an integer from 1,000 on."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 

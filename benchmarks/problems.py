@@ -228,7 +228,7 @@ def scaled(
     n_train: int | None = None,
     n_test: int | None = None,
 ) -> Problem:
-    """Scale rows, or some of them, evenly spaced, for an SVC; labels are -1 and 1 if one class is positive."""
+    """Scale rows, or an evenly spaced subset, for an SVC; if the source names a positive class, labels are -1 and 1."""
     X, y, X_test, y_test = split_rows(folder, source)
     if n_train is not None:
         kept = spread(X.shape[0], n_train)

@@ -138,7 +138,7 @@ def _idx(name: str, n: int) -> bytes:
 
 
 def _model(entry: Entry) -> bytes:
-    """Generate a row per support vector, weighted equally in each class: the difference of two density estimates."""
+    """Generate a model with equal weights in each class: its decision function is a difference of density estimates."""
     about, rng = entry.about, np.random.default_rng(zlib.crc32(entry.name.encode()))
     if about["data"] == "mnist1":
         pixels, digits = (_idx(f"train-{kind}", 60_000) for kind in ("images", "labels"))

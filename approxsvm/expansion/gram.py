@@ -76,7 +76,7 @@ class GramSums:
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
-    """Return the length of the longest path of additions in a double Gram sum: two blocks and all pairs of blocks."""
+    """Return the summation depth of a double sum over the Gram matrix: within two blocks, then over all block pairs."""
     side = _block_side(n_features)
     n_blocks = -(-n_sv // side)
     return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2

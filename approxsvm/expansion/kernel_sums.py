@@ -161,7 +161,7 @@ def energy_work(n_sv: float) -> float:
 
 
 def _sum_path(n_sv: int) -> int:
-    """Return the length of the longest path of additions in the double sums, within and across blocks in each index."""
+    """Return the summation depth of the double sums: within a block and across blocks, for each index."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 

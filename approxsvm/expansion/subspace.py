@@ -32,9 +32,10 @@ Every bound is rounded up. Let u64 = 2^-53, and let rho be the largest ||x_i - c
 * P is the orthonormal matrix nearest to the computed matrix; the computed P'P - I bounds their distance. Rows are
   projected with the stored float32 basis; the skew is its distance from P.
 * The errors of y_i and v_i are at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
-* c_i, K and their products inherit a relative error from the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
-  Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
-  H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
+* c_i, K and their products have a relative error of at most g = 8 rho (e + (d + k + 8) u64 rho), caused by the
+  arguments of exp. Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| +
+  e)^b, the error of H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its
+  largest eigenvalue.
 * The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is at most (g + 2 rho e + (n_sv + 100) u64)
   times the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these terms, sum_b m_b^2 / b!. If g exceeds 2^-8, no norms are
   computed.

@@ -149,8 +149,8 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     DataFormatError
         The file is not a range file; the message names the line.
     UnsupportedModelError
-        The model already has an input map or is an ensemble, or `restore_target` is True but the file has no y section
-        or the model is not a regressor.
+        The model already has an input map or is an ensemble. Also raised if `restore_target` is True and either the
+        file has no y section or the model is not a regressor.
     """
     from approxsvm.frontends import read_any
 

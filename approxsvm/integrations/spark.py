@@ -315,7 +315,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
-    """Stage of Spark ML pipelines that predicts with a compiled model; it is saved and loaded with the pipeline.
+    """Spark ML pipeline stage that predicts with a compiled model; it is saved and loaded with the pipeline.
 
     The stage adds the columns returned by `score`.
 

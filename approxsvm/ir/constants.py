@@ -20,8 +20,8 @@ END_OCTAVE: Final = int(_CORE["end_octave"])
 CELLS_PER_OCTAVE: Final = int(_CORE["cells_per_octave"])
 # The number of columns in a kernel matrix block is a multiple of this number.
 KERNEL_BLOCK_COLUMNS: Final = int(_CORE["kernel_block_columns"])
-# Limits for storing support vectors by columns: the maximum number of features, and the inverse of the maximum fraction
-# of nonzeros.
+# If support vectors are stored by column: the maximum number of features stored with all values, including zeros, and
+# the reciprocal of the minimum fraction of nonzeros in such a feature.
 MAX_FREQUENT: Final = int(_CORE["max_frequent"])
 FREQUENT_SHARE: Final = int(_CORE["frequent_share"])
 # LIBSVM's probabilities: the smallest pairwise probability, and the stopping rule for coupling probabilities.

@@ -250,7 +250,10 @@ class OneVsRestCalibration(ClassProbability):
 
 @dataclass(frozen=True)
 class TemperatureCalibration(ClassProbability):
-    """softmax(inverse_temperature * scores), as in scikit-learn's method="temperature"; two classes: scores (-f, f)."""
+    """softmax(inverse_temperature * scores), as in scikit-learn's method="temperature".
+
+    With two classes, the scores are (-f, f).
+    """
 
     inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice its value is finite
     positive: int = 1  # as in `OneVsRestCalibration`

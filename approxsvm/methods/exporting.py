@@ -165,9 +165,9 @@ class Exporting:
         * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
           has probabilities.
 
-        Gaussian kernels are evaluated by their expansions if the artifact has expansions of every decision function.
-        All other kernels, and all kernels in "exact" mode, are evaluated by their defining sums in float32; rows for
-        which the sums may overflow are treated like rows with NaN: their values are NaN, and they are never certain.
+        Gaussian kernels are evaluated with expansions if the artifact contains them for every decision function. For
+        all other kernels, and in "exact" mode, the defining sums are evaluated in float32. Rows for which the sums may
+        overflow are treated like rows with NaN: their values are NaN, and they are never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are the numbers of features, values and labels.
 

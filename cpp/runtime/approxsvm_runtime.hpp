@@ -131,7 +131,7 @@ class Model {
                                           rows.row_starts.data, n_rows(rows), &wanted, error);
     }
 
-    // Returns the model, for functions of approxsvm.h that have no wrapper.
+    // Returns the underlying model, for use with functions in approxsvm.h that have no wrapper.
     const approxsvm_model* get() const { return model_; }
 
   private:

@@ -90,7 +90,7 @@ struct EngineModel {
     const KernelVectors<Real>& kernels() const { return by_panels.vectors; }
 
   private:
-    /// True if value k is stored in the layout by columns, which also stores some zeros explicitly.
+    /// True if value k is stored in the layout by column, which also stores some zeros explicitly.
     bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
     KernelSums<Real> laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
         const ClassSizes sizes = Engine::sizes(counts);

@@ -44,7 +44,7 @@ inline std::uint64_t load_first_lowest(const char* p) {
 /// Returns the number of digits before the first byte that is not a digit; each byte of `block` is a character XOR '0'.
 inline unsigned count_leading_digits(std::uint64_t block) {
     constexpr std::uint64_t ones = 0x0101010101010101;
-    // Adding 0x76 to a byte above 9 sets the byte's top bit or causes a carry, which only reaches later bytes.
+    // Adding 0x76 to a byte above 9 sets its top bit or causes a carry, which affects only later bytes.
     const std::uint64_t stop = (((block + 0x76 * ones) | block) >> 7) & ones;
     const std::uint64_t before_first_stop = (stop - 1) & ~stop;
     return static_cast<unsigned>(((before_first_stop & ones) * ones) >> 56);

@@ -44,7 +44,7 @@ class Expansions:
 
     @property
     def multiply_adds(self) -> int:
-        """Number of float32 multiplications per row, not counting exp and scales."""
+        """Number of float32 multiplications per row, not counting exp and scaling."""
         n, n_values = self.artifact.n_varying, int(self.artifact.header["n_decisions"])
         total = self.artifact.n_features + n_values * (n + sum(_multiply_adds(n, k) for k in range(2, self.degree + 1)))
         return total + (self.router.largest_search * self.artifact.n_features if self.router else 0)

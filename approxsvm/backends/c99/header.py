@@ -54,7 +54,7 @@ class CExport:
         Size of the constant data. Code takes additional space: with gcc -Os, about 3 KiB on a Cortex-M4F and 8 to 12
         KiB on a Cortex-M0+, mostly for the compiler's software arithmetic for double, and for float without an FPU.
     ram_bytes : int
-        Approximate stack usage by arrays and function frames. The functions use no other memory.
+        Approximate stack space used by arrays and function frames. The functions use no other memory.
     multiply_adds : int
         Number of float32 multiply-adds per row, the same for all rows. Input maps use float64 and are not counted.
     """

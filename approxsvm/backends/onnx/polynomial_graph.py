@@ -72,7 +72,7 @@ def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
     """Return an array of shape (n_tails, n_heads): the index of each pair's packed coefficient.
 
     Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant have the
-    index after the last coefficient's, where a zero is stored.
+    index one past the last coefficient, where a zero is stored.
     """
     h, t = split(degree)
     head_starts, tail_starts = (

@@ -25,7 +25,7 @@ def is_rescale_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_rescale_file(path: str | os.PathLike[str]) -> FloatArray:
-    """Read the divisors as an array of shape (n_bands,); a DataFormatError names a malformed line."""
+    """Read the divisors as an array of shape (n_bands,); raise a DataFormatError that names a malformed line."""
     divisors = []
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):

@@ -46,8 +46,8 @@ def predict_image(
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     image : array of any shape, one axis of which is the axis of the bands
-        A NumPy array or memory map; a masked array, in which a pixel masked in any band that the model uses has no
-        data; or an xarray.DataArray, whose results are lazy if it contains a Dask array.
+        A NumPy array or memory map; a masked array, where a pixel has no data if it is masked in any band that the
+        model uses; or an xarray.DataArray, with lazy results if it contains a Dask array.
     axis : int or str
         The band axis: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a DataArray dimension. If this
         dimension's coordinates are strings, or rioxarray has read band descriptions, these names are matched to the

@@ -62,7 +62,7 @@ class Band:
 
 
 class Stack:
-    """The model's bands, in its order, from files with the same grid.
+    """The model's bands, in the order that it expects, from files on the same grid.
 
     `grid` contains the size and georeference shared by the files, as keyword arguments for rasterio. The files stay
     open until `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default,

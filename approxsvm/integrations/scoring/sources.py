@@ -53,7 +53,7 @@ _REMEDIES = {
     "a pickle": "save its rows by numpy.save or to_parquet",
     "text in UTF-16": "save it as UTF-8",
 }
-# Text formats that may contain rows, or for which the readers give better error messages.
+# Text formats that are passed to the readers: they may contain rows, or the readers raise clearer errors.
 _ROWS = ("", "a LIBSVM data file", "an empty file", "a range file of svm-scale")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # name of standard input and standard output

@@ -5,12 +5,12 @@ in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed whe
 
 * In the exact engine, a row costs n_sv (n_terms + `kernel`), where `kernel` is the cost of exp and the two sums.
   n_terms is the number of features, or of the row's nonzeros if there are few. The cost is 1.5 times as high if the
-  support vectors do not fit into a second-level cache of 1 MB.
+  support vectors do not fit into an L2 cache of 1 MB.
 * `row` is the fixed cost of a row in a stage, including exp and the bound, and `loaded` is the cost of loading one of
   the row's features.
 * With many centers, a row also costs `routing`, because it is loaded three times from scattered addresses, and
   n_features for every point with which it is compared; there are 5 sqrt(n_centers) such points on average.
-* If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), each shared nonzero costs
+* If support vectors are stored by column (cpp/include/approxsvm/exact/sparse_columns.hpp), each shared nonzero costs
   64 instead, and each support vector costs 4 per frequent feature (measured on a Xeon with AVX-512).
 * The rows of a block share the loading of coefficients. With vectors of w lanes, each of m rows costs max(1, 1.6 w / m)
   per coefficient, plus 1.9 w / m if all coefficients together do not fit into the cache. A call is assumed to have
@@ -18,8 +18,8 @@ in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed whe
 * If support vectors and rows are on a grid of few values (cpp/include/approxsvm/predict/few_values/sums.hpp), each
   support vector costs the amount reported by the engine, 7 to 25, instead of n_terms + `kernel`. Finding the grid value
   of each feature of a row costs `grid`.
-* Above degree 2, coefficients are stored in runs, one per monomial of the next lower degree, and each run costs at
-  least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
+* Above degree 2, coefficients are stored in runs, one per monomial of a lower degree than the polynomial's, and each
+  run costs at least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
 * Refining a row requires loading it again. At degree 2, refining also costs `direction` and the cost of all
   coefficients once more, for the bound that depends on the row's direction. Above degree 2, refining costs `degrees`
   and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if any of them is undecided.
@@ -56,7 +56,7 @@ _TYPICAL_MISSES: Final = 0.15
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
-# If support vectors are stored by columns: cost of a shared nonzero, and of each support vector per frequent feature.
+# If support vectors are stored by column: cost of a shared nonzero, and of each support vector per frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
 # In units of the vector width: the number of rows in a block that hides coefficient loads, the maximum number of rows
@@ -84,7 +84,7 @@ class Size:
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Return the number of runs, one per monomial of degree - 1; 0 up to degree 2."""
+        """Return the number of runs: one per monomial of a degree below `degree`, or 0 if `degree` is at most 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
@@ -96,7 +96,7 @@ class Products:
     n_terms: float  # multiplications per support vector: all features, or those that differ from the reference
     cost: float  # number of multiplications per row, with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
-    by_columns: bool  # True if support vectors are stored by columns
+    by_columns: bool  # True if support vectors are stored by column
     # For each of several classes: the number of its support vectors, and the number of other support vectors in its
     # pairs.
     counts: FloatArray

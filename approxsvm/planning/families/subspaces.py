@@ -103,7 +103,7 @@ def may_have_subspaces(problem: Problem) -> bool:
 
 
 class SubspaceTrials:
-    """Trials, on sample rows, of kernel sums in decreasing numbers of coordinates, for one function or for votes."""
+    """Trials, on sample rows, of kernel sums over fewer and fewer coordinates, for one function or for votes."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._model, self._budget = problem, problem.model, budget

@@ -13,7 +13,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Call open(), then prepare(), then predict from any number of threads, each with its own workspace. Calls in any other
-// order return an error status. A copy shares the bytes and the memory, which must outlive it.
+// order return an error status. A copy refers to the original's bytes and memory; both buffers must outlive the copy.
 //
 // The argument `rows` is a contiguous array with n_features() elements per row (any type that converts to Span<const
 // float> or Span<const double>), or it is a SparseRows, DenseRows or CsrRows. The array sizes of the last two are not

@@ -140,7 +140,7 @@ constexpr std::size_t n_values_of(const OutputsView& outputs, std::size_t n_labe
                                                                 : n_decisions_of(n_labels, outputs.decision_shape);
 }
 
-// The sparse matrix, stored by columns, that maps the columns computed by an ensemble's members to its values.
+// The sparse matrix, stored by column, that maps the columns computed by an ensemble's members to its values.
 struct CombinationView {
     Columns columns;
     std::size_t n_columns;

@@ -37,7 +37,7 @@ struct LaneSums {
     /// Compute ||x_i - z||^2 or x_i . z for the vectors first ... last - 1; `out` has shape (last - first, n_lanes).
     void (*sq_distances)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
     void (*dot_products)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
-    /// Adds n kernel values per lane, each multiplied by its weights.
+    /// Adds n kernel values per lane to n_sums_each sums, each value multiplied by its weight for the sum.
     void (*add_terms)(const LaneTerms&, std::size_t n, std::size_t n_vectors, double* sums);
 };
 

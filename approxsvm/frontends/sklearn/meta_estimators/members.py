@@ -69,7 +69,7 @@ def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False
 
 
 def read_bag(estimator: Any, read: Read) -> list[Model]:
-    """Read a bagging estimator's members; each model first selects the columns on which it was trained.
+    """Read the members of a bagging estimator; each member first selects the columns on which it was trained.
 
     A bagging estimator uses its first `n_estimators` members, and divides their sum by this number.
     """

@@ -135,7 +135,7 @@ def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[Sing
 
 
 def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
-    """Build a regressor from the linear functions that the final model applies to the rows themselves."""
+    """Build a regressor from the linear functions that the final model applies directly to the input rows."""
     return KernelModel(
         task="regression",
         support_vectors=coef,

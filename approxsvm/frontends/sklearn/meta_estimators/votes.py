@@ -1,4 +1,4 @@
-"""Frontend for meta-estimators that average their members' probabilities, or count votes if they have none."""
+"""Frontend for meta-estimators that average their members' probabilities, or count votes if members have none."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,6 +1,6 @@
-// Faults found by artifact readers: the number and section at fault, and the expected value. A name is represented by
-// its number in artifact/schema.inc, so that programs without text output contain no strings; the messages are written
-// by dispatch/fault_text.hpp.
+// Faults found by artifact readers: the invalid number, its section, and the constraint that it violates. A name is
+// represented by its number in artifact/schema.inc, so that programs without text output contain no strings; the
+// messages are written by dispatch/fault_text.hpp.
 #ifndef APPROXSVM_ARTIFACT_FAULT_HPP
 #define APPROXSVM_ARTIFACT_FAULT_HPP
 

@@ -60,7 +60,7 @@ class Walk {
 
     Status status() const { return check_.status(); }
 
-    // Begins a section; returns false if it is absent or a fault has occurred.
+    // Begins a section; returns false if it is absent or an earlier check has failed.
     bool begin(section::Id id) {
         if (status() != Status::ok || !sections_->at(id)) return false;
         check_ = Check(fault_, id, Status::bad_section);

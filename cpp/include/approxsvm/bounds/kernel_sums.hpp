@@ -25,9 +25,9 @@ struct Engine {
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// An upper bound on the summation depth of an inner product with a row of n_terms nonzero coordinates, and of a support
-// vector's squared norm, which may have many more nonzeros. Norms are computed in float64, so their error is negligible
-// in a float32 engine.
+// An upper bound on the summation depth of an inner product with a row of n_terms nonzeros, and of the squared norm of
+// a support vector, which may have many more nonzeros. Norms are computed in float64, so their error is negligible in a
+// float32 engine.
 template <class Real>
 inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;

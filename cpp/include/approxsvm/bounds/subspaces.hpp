@@ -52,7 +52,7 @@ inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* tabl
 }
 
 // Bounds the error of `gaussian` * value as an approximation of the decision function without its intercept. `error`
-// bounds the difference between the value and the function on the subspace at the computed coordinates.
+// bounds the difference between the value and the function on the subspace, evaluated at the computed coordinates.
 inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double modulus, double error) {
     if (!row.is_known) return infinity;
     const double cap = known.total * static_cast<double>(row.table[residual_cap]);

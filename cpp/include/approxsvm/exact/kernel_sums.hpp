@@ -1,6 +1,6 @@
 // Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share support
-// vectors also share the terms, so each term is computed once, in Real = float or double. Terms stay in registers or in
-// the second-level cache; the matrix of all terms for all rows is never stored. Terms are summed in float64.
+// vectors also share the terms, so each term is computed once, in the type Real (float or double). Terms stay in
+// registers or in the L2 cache; the matrix of all terms for all rows is never stored. Terms are summed in float64.
 //
 // LIBSVM stores n_classes - 1 coefficients per support vector; in the function for the pair (i, j), i < j, the support
 // vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
@@ -97,7 +97,7 @@ class KernelSumsWriter {
                      std::size_t n_values = in_panels)
         : KernelSumsWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // Counts a feature value if support vectors are stored by columns (VectorWriter).
+    // Counts a feature value if support vectors are stored by column (VectorWriter).
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
@@ -182,7 +182,7 @@ class KernelSumsWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// Returns max_r |coef[r]|. With these weights, the sums M bound the sum of absolute values of every pair.
+// Returns max_r |coef[r]|. With these weights, the sums M bound each pair's sum of absolute values.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -395,7 +395,7 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
 constexpr std::size_t max_chunk_panels = 32;
 
 // Number of panels whose float64 kernel values are stored until they are summed. The larger this number is, the fewer
-// classes are split. However, the kernel values of all sparse rows must stay in the second-level cache.
+// classes are split. However, the kernel values of all sparse rows must stay in the L2 cache.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
@@ -522,7 +522,7 @@ struct TermSums {
 
     const KernelSums<Real>& sums_of;
     const Term term;
-    Real* const products;  // space for one row's inner products with all lanes, if vectors are stored by columns
+    Real* const products;  // space for one row's inner products with all lanes, if vectors are stored by column
     const KernelVectors<Real>& vectors = sums_of.vectors;
     std::size_t n_sums() const { return Numbers > 0 ? std::size_t{Numbers} : sums_of.n_sums(); }
 

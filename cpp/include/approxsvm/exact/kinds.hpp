@@ -14,7 +14,7 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// Calls call(kind) for the model's kind, if it is among the program's parts.
+// Calls call(kind) for the model's kind, which must be one that `parts` includes.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
     constexpr Parts listed = parts & (rbf | polynomials | cosines);

@@ -94,7 +94,7 @@ struct PolynomialKernel {
     double most_norm = infinity, most_bound = infinity;
 
     // Returns an upper bound on the summation depth of an inner product with a row of n_terms nonzero coordinates. If
-    // support vectors are stored by columns, common terms are added one after another.
+    // support vectors are stored by column, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.vectors.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);
@@ -105,7 +105,7 @@ struct PolynomialKernel {
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }
-// Return whether only the nonzeros of support vectors are stored, and whether the engine stores them by columns.
+// Return whether only the nonzeros of support vectors are stored, and whether the engine stores them by column.
 inline bool has_sparse_products(const ModelView& view) {
     return view.packed.compressed && !view.packed.reference;
 }

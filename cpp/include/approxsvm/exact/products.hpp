@@ -10,8 +10,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- a block of rows, one SIMD lane per row
 
-// Number of panels whose inner products are computed together, so that each chunk of the block is read from the
-// second-level cache once for all of them.
+// Number of panels whose inner products are computed together, so that each chunk of the block is read from the L2
+// cache once for all of them.
 constexpr std::size_t block_panels = 4;
 
 // Addresses of the tile_rows support vectors in a tile: feature j of vector i is at(i)[j * panel_width].

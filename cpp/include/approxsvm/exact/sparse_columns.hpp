@@ -23,8 +23,8 @@ struct SparseColumns {
     const Real* of_frequent;  // all values of frequent features, (number of frequent features, n_lanes)
 };
 
-// Returns whether an engine stores support vectors by columns, which is worthwhile for few nonzeros among many
-// features. Above a certain fraction of nonzeros, panels need less time and little more memory.
+// Returns whether an engine stores support vectors by column, which is worthwhile for few nonzeros among many features.
+// Above a certain fraction of nonzeros, panels need less time and little more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
@@ -39,7 +39,7 @@ struct Coordinates {
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// Maximum number of features stored with all values, and the inverse of the minimum fraction of nonzeros in such a
+// Maximum number of features stored with all values, and the reciprocal of the minimum fraction of nonzeros in such a
 // feature. From about this fraction on, processing a register of 8 or 16 lanes, including zeros, is cheaper than
 // processing the nonzeros one by one.
 constexpr std::size_t max_frequent = 64;

@@ -3,7 +3,7 @@
 //
 // Storage order: a "panel" holds panel_width<Real> support vectors as an array of shape (n_features,
 // panel_width<Real>), so that one feature of a panel fills one cache line. The last panel is padded with zero vectors
-// whose coefficients are zero. Support vectors with few nonzeros among many features are stored by columns instead
+// whose coefficients are zero. Support vectors with few nonzeros among many features are stored by column instead
 // (sparse_columns.hpp); all rows are then treated as sparse.
 #ifndef APPROXSVM_EXACT_VECTORS_HPP
 #define APPROXSVM_EXACT_VECTORS_HPP
@@ -32,11 +32,11 @@ struct KernelVectors {
     Real half_theta;              // half of theta
     Real max_half_sq_norm;        // maximum of half_sq_norms
     const Real* panels;           // support vectors, (n_panels, n_features, panel_width)
-    SparseColumns<Real> columns;  // support vectors by columns, which replace the panels if n_lanes is not 0
+    SparseColumns<Real> columns;  // support vectors by column, which replace the panels if n_lanes is not 0
     const Real* half_sq_norms;    // half_theta ||xh_i||^2, (n_panels * panel_width,)
 };
 
-// Number of panels, and total number of their lanes, for this number of vectors.
+// Number of panels needed for n_vectors vectors, and their total number of lanes.
 template <class Real>
 constexpr std::size_t panels_for(std::size_t n_vectors) {
     return (n_vectors + panel_width<Real> - 1) / panel_width<Real>;
@@ -49,7 +49,7 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
 // Used as the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
-// Memory for support vectors in n_lanes lanes, stored by columns with n_values values, or in panels.
+// Memory for support vectors in n_lanes lanes, stored by column with n_values values, or in panels.
 template <class Real>
 struct VectorMemory {
     Real *panels = nullptr, *half_sq_norms;
@@ -76,7 +76,7 @@ class VectorWriter {
         for (std::size_t i = 0; i < n_lanes; ++i) memory_.half_sq_norms[i] = Real{0};
     }
 
-    // To store by columns, the caller first counts the values of all support vectors, then sets them.
+    // To store by column, the caller first counts the values of all support vectors, then sets them.
     void count(std::size_t feature) { columns_.count(feature); }
     void finish_counting() { columns_.finish_counting(); }
 

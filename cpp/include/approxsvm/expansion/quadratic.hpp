@@ -2,10 +2,10 @@
 // or a sparse row.
 //
 // Storage order of the packed triangle: it is divided into "panels" of eight matrix rows. A panel of t <= 8 rows
-// starting at row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for
-// every later column in ascending order, the eight entries of that column. Only the last panel, which has no later
-// columns, may have t < 8. To the right of the diagonal triangle, neighbors in a matrix row are therefore always eight
-// elements apart, and the packed triangle has d (d + 1) / 2 elements.
+// starting at row p contains the t x t triangle on the diagonal, column by column (column p + k: rows p .. p + k),
+// then, for every later column in ascending order, the eight entries of that column. Only the last panel, which has no
+// later columns, may have t < 8. To the right of the diagonal triangle, neighbors in a matrix row are therefore always
+// eight elements apart, and the packed triangle has d (d + 1) / 2 elements.
 #ifndef APPROXSVM_EXPANSION_QUADRATIC_HPP
 #define APPROXSVM_EXPANSION_QUADRATIC_HPP
 

@@ -39,7 +39,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of bytes of scratch memory for answer() per thread, for up to n_rows rows per call.
+// Size, in bytes, of the workspace that each thread needs for answer() calls with up to n_rows rows.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Arena counter(nullptr);
@@ -62,8 +62,8 @@ inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
 }
 
 // Computes all outputs for all rows from a source. Adds to each counts[stage] the number of rows whose results came
-// from that stage; a row counts once per evaluation and, in an ensemble, once per member. The workspace must have
-// workspace_bytes() for the number of rows in the call.
+// from that stage; a row counts once per evaluation and, in an ensemble, once per member. The workspace must have at
+// least workspace_bytes(prepared, n) bytes, where n is the number of rows in the call.
 template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                      const Evaluation& out, std::uint64_t* counts, void* workspace,

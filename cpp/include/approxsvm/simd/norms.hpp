@@ -44,7 +44,7 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
-// Returns the summation depth, in roundings, of a sum of n products added up in lanes.
+// Returns the summation depth (the number of roundings) of a sum of n products accumulated in lanes.
 constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }

@@ -168,7 +168,7 @@ struct AnyOp {
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
     // The next two functions are for kinds that are not by_feature. If input j is NaN, the first returns the index of
     // the only output that is then NaN, or else nan_refused or nan_replaced. The second returns the index of the input
-    // on which output k depends, or several_columns.
+    // on which output k depends, or several_columns if it depends on several.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
     // For a kind that is as_source, returns whether the source treats sparse rows like dense ones.

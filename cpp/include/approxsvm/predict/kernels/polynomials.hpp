@@ -60,8 +60,8 @@ class PolynomialEvaluator : Offer<double> {
     }
 
   private:
-    // Maximum number of linear forms that stay in the first-level cache while rows are evaluated one by one. If there
-    // are more forms, rows are evaluated one block at a time.
+    // Maximum number of linear forms that fit in the L1 cache while rows are evaluated one by one. If there are more
+    // forms, rows are evaluated one block at a time.
     static constexpr std::size_t few_decisions = 3;
     static constexpr std::size_t width = lanes64, max_waiting = max_registers * width;
 

@@ -1,5 +1,5 @@
 // Sums of terms other than kernel values at support vectors, for ExactCascade (`Kind` is a record from exact/). The
-// reference is the function over the real numbers. A row is rejected if its terms overflow float64 or its value misses
+// reference is the function in exact arithmetic. A row is rejected if its terms overflow float64 or its value misses
 // the requested tolerance.
 #ifndef APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 #define APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP

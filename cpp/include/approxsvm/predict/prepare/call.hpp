@@ -42,8 +42,8 @@ struct Batch {
 
 // For a single row, the support vectors are in the lanes, and loading them takes most of the time. A single row costs
 // 4/3 of its share of a full register's work if lanes are few or exp is most of the work. With sixteen lanes, the
-// factor is 1.7 if the support vectors are in the first-level cache, else 2.6 (ijcnn1, usps, covtype, pendigits and
-// svmguide1 on a Zen 5).
+// factor is 1.7 if the support vectors are in the L1 cache, else 2.6 (ijcnn1, usps, covtype, pendigits and svmguide1 on
+// a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;

@@ -79,7 +79,7 @@ inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
 }
 
-// Counts all values for writers that store support vectors by columns.
+// Counts all values for writers that store support vectors by column.
 APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, KernelSumsWriter<float>& writer32,
                                         KernelSumsWriter<double>& writer64) {
     if (!by_columns(view)) return;

@@ -56,7 +56,7 @@ inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
 
-// Returns whether the engine stores support vectors by columns.
+// Returns whether the engine stores support vectors by column.
 inline bool by_columns(const ModelView& model) {
     if (!is_gaussian(model)) return products_by_columns(model);
     return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);

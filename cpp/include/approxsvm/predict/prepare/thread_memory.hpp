@@ -16,14 +16,14 @@ constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
 }
 
 // An engine's memory for the nonzeros of waiting rows, and for the sums of rows evaluated together. Many rows wait, so
-// that a panel is multiplied by all of them while it is in cache. If support vectors are stored by columns, only one
-// row waits, with up to n_features nonzeros.
+// that a panel is multiplied by all of them while it is in cache. If support vectors are stored by column, only one row
+// waits, with up to n_features nonzeros.
 template <class Real>
 struct EngineRoom {
     std::size_t capacity = 0;  // maximum number of nonzeros
     Real* values = nullptr;
     std::int32_t* columns = nullptr;
-    Real* products = nullptr;  // a row's inner products, if vectors are stored by columns
+    Real* products = nullptr;  // a row's inner products, if vectors are stored by column
     double* sums = nullptr;
     float* block = nullptr;  // a block of rows shared by the stages
 

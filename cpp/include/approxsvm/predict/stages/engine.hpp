@@ -130,7 +130,7 @@ class EngineStage {
         if (dense_.add(i)) settle_dense();
     }
     // Adds row i if it is cheap because it has at most `limit` nonzeros; `limit` is at most a third of the features. If
-    // support vectors are stored by columns, every row qualifies.
+    // support vectors are stored by column, every row qualifies.
     bool send_sparse(std::size_t i, std::size_t limit) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit);
         return false;

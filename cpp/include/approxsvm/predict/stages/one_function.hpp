@@ -129,8 +129,8 @@ class Cascade {
         return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
-    // Guesses whether the bound for all degrees would certify a row: higher degrees change values only slightly, but
-    // bounds greatly. A wrong guess only costs time.
+    // Guesses whether the bound of all degrees would certify a row: higher degrees barely change values, but greatly
+    // tighten bounds. A wrong guess only costs time.
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;

@@ -149,8 +149,8 @@ class WinnerStage {
     }
 
     // Returns whether n rows of a class are evaluated one by one. Over all features, evaluating a single row reads all
-    // support vectors, a full register at a time; this is four times slower if they exceed the second-level cache.
-    // Evaluating a block of any size reads only the support vectors of the class's pairs, one at a time.
+    // support vectors, a full register at a time; this is four times slower if they exceed the L2 cache. Evaluating a
+    // block of any size reads only the support vectors of the class's pairs, one at a time.
     bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
         if (level + 1 < n_levels_ || job_.batch.engines_alone || !job_.batch.alone_in_engine(n))
             return job_.batch.alone_in_engine(n);
