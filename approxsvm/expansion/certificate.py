@@ -61,9 +61,9 @@ most W, and its coefficients contain factors that suppress the support vectors o
 distance r from the slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point
 of the slice.
 
-Every bound is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, the sum's error
-is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix, the
-path P is two blocks plus the number of pairs of blocks.
+Every bound is rounded up. Let u64 = 2^-53. If a sum of products has the summation depth n, which is the length of its
+longest path of operations, its error is at most n u64 (1 + small) times the sum of absolute values. For a double sum
+over the blocks of a Gram matrix, the depth P is the length of two blocks plus the number of pairs of blocks.
 
 * Weights w_i: exp turns the absolute error of its argument, at most (n_features + 4) u64 gamma ||xt_i||^2, into a
   relative error. For arguments below -745, exp is 0, and the true w_i is negligible, even after multiplication by
@@ -165,7 +165,7 @@ class CenterSums:
     degree_sq: FloatArray  # (first_remainder_degree,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
-    path: int  # longest path of additions in these sums
+    path: int  # summation depth of these sums
     terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E; 0 for sums in float64
@@ -350,7 +350,7 @@ def _growth(radius_sq: float) -> float:
 
 
 def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
-    """Return kappa, the relative rounding error of a sum of weighted powers of inner products with this path."""
+    """Return kappa, the relative rounding error of a sum of weighted powers of inner products, of depth `path`."""
     return (path + (2 * degree + 2 * min(_growth(radius_sq), 750.0)) * (n_features + 4) + 60) * UNIT64
 
 

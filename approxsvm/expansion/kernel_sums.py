@@ -79,7 +79,7 @@ class KernelSums:
     contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 plus float32 errors; column 0 is `total_sq`
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
     sq_radius: float  # gamma times the largest squared norm from which a distance is computed
-    path: int  # longest path of additions
+    path: int  # summation depth
 
 
 def mapped_in_order(

@@ -18,10 +18,10 @@ constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
 
-// The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, for
-// blocks, single rows and sparse rows. The argument of exp then has an error of at most u (inner_product_depth + 5)
-// half_theta (max ||xh_i|| + ||u||)^2, where u is the unit roundoff of Real, if half_theta ||u||^2 was computed with at
-// most this depth.
+// The summation depth (the number of roundings) of an inner product of n_features terms, with or without fused
+// multiply-add, for blocks, single rows and sparse rows. The argument of exp then has an error of at most u
+// (inner_product_depth + 5) half_theta (max ||xh_i|| + ||u||)^2, where u is the unit roundoff of Real, if half_theta
+// ||u||^2 was computed with at most this depth.
 constexpr std::size_t inner_product_depth(std::size_t n_features) {
     const std::size_t chunk = chunk_features(n_features);
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
