@@ -252,7 +252,7 @@ class OneVsRestCalibration(ClassProbability):
 class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), as in scikit-learn's method="temperature".
 
-    With two classes, the scores are (-f, f).
+    With two labels, the scores are f and -f, because a positive value favors the first label.
     """
 
     inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice its value is finite
