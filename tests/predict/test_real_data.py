@@ -18,9 +18,8 @@ from approxsvm.runtime.evaluator import STAGES
 
 
 def kernel_values(rows, vectors, gamma):
-    """Use differences or, for small integers as in a9a, a float32 product and a table, also exact and much faster."""
-    if (rows % 1 == 0).all() and (vectors % 1 == 0).all():
-        rows, vectors = rows.astype(np.float32), vectors.astype(np.float32)
+    """Use differences or, for small integers in float32, a product and a table, also exact and much faster."""
+    if rows.dtype == np.float32:
         squares = [np.einsum("ij,ij->i", side, side) for side in (rows, vectors)]
         assert max(map(np.max, squares)) < 2**20
         distances = squares[0][:, np.newaxis] + squares[1] - 2 * (rows @ vectors.T)
@@ -41,7 +40,9 @@ def thinned(model, step):
 def exact_values(model, X):
     """Return decision values computed with plain float64 NumPy, in chunks."""
     vectors, coef = model.dense_support_vectors(0, model.n_sv), model.coefficients(0)
-    parts = [kernel_values(X[i : i + 500], vectors, model.gamma) @ coef for i in range(0, len(X), 500)]
+    if (X % 1 == 0).all() and (vectors % 1 == 0).all():  # as in a9a
+        X, vectors = X.astype(np.float32), vectors.astype(np.float32)
+    parts = [kernel_values(X[i : i + 100], vectors, model.gamma) @ coef for i in range(0, len(X), 100)]
     return np.concatenate(parts) + model.intercept[0]
 
 
