@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import lzma
 import os
 import re
@@ -27,6 +28,15 @@ from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 sys.path.append(str(REPOSITORY))  # benchmarks and docs are not part of the package
 GOLDEN = REPOSITORY / "models"
 EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # every output about decision values
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Pause the garbage collector, which would take 3 s for half a million objects, and later leave them out."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

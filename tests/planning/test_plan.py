@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -98,32 +100,43 @@ def test_what_is_no_plan_is_named(text: str | bytes, message: str) -> None:
         Plan.from_json(text)
 
 
-SOURCES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "one center": (SVC(gamma=0.05).fit(X, Y), X, {}),
-    "centers": (SVC(gamma=0.3, C=10.0).fit(X, Y), X, {"n_centers": 16, "degree": 3, "random_state": 3}),
-    "slices": (SVC(gamma=0.3).fit(ONE_HOT, Y), ONE_HOT, {"n_centers": 40, "degree": 2}),
-    "few rows": (SVC(gamma=0.3).fit(X, Y), X[:3], {"n_centers": 16, "degree": 2}),
-    "origin": (SVC(gamma=0.05).fit(X, Y), None, {"center": "origin", "effort": "low", "degree": 2, "n_centers": 1}),
-    "classes": (SVC(gamma=0.1).fit(X, CLASSES), X, {"n_centers": 5, "degree": 2}),
-    "winner's pairs": (SVC().fit(DIGITS, DIGIT), DIGITS, {"rows_expected": 1}),
-    "calibrated": (CalibratedClassifierCV(SVC(gamma=0.1), ensemble=False).fit(X, CLASSES), X, {}),
-    "members": (CalibratedClassifierCV(SVC(gamma=0.1), cv=2).fit(X, Y), X, {}),
-    "in few coordinates": (SVC(gamma=0.1).fit(IN_FEW, Y), IN_FEW, {}),
-    "regression": (SVR(gamma=0.1).fit(X, np.sin(X[:, 0])), X, {"tolerance": 0.01}),
-    "approximate": (SVC(gamma=0.05).fit(X, Y), X, {"mode": "approximate", "target_error": 0.5}),
-    "exact": (SVC(gamma=0.05).fit(X, CLASSES), X, {"mode": "exact"}),
-    "form": (SVC(kernel="poly", degree=2).fit(X, Y), X, {}),
-    "sigmoid": (SVC(kernel="sigmoid").fit(X, Y), X, {}),
-    "cosines": (make_pipeline(RBFSampler(random_state=0), LogisticRegression()).fit(X, Y), X, {}),
-    "targets": (MultiOutputRegressor(SVR(gamma=0.1)).fit(X, X[:, :2] ** 2), X, {}),
+SOURCES: dict[str, Callable[[], tuple[Any, Any, dict[str, Any]]]] = {
+    "one center": lambda: (SVC(gamma=0.05).fit(X, Y), X, {}),
+    "centers": lambda: (SVC(gamma=0.3, C=10.0).fit(X, Y), X, {"n_centers": 16, "degree": 3, "random_state": 3}),
+    "slices": lambda: (SVC(gamma=0.3).fit(ONE_HOT, Y), ONE_HOT, {"n_centers": 40, "degree": 2}),
+    "few rows": lambda: (SVC(gamma=0.3).fit(X, Y), X[:3], {"n_centers": 16, "degree": 2}),
+    "origin": lambda: (
+        SVC(gamma=0.05).fit(X, Y),
+        None,
+        {"center": "origin", "effort": "low", "degree": 2, "n_centers": 1},
+    ),
+    "classes": lambda: (SVC(gamma=0.1).fit(X, CLASSES), X, {"n_centers": 5, "degree": 2}),
+    "winner's pairs": lambda: (SVC().fit(DIGITS, DIGIT), DIGITS, {"rows_expected": 1}),
+    "calibrated": lambda: (CalibratedClassifierCV(SVC(gamma=0.1), ensemble=False).fit(X, CLASSES), X, {}),
+    "members": lambda: (CalibratedClassifierCV(SVC(gamma=0.1), cv=2).fit(X, Y), X, {}),
+    "in few coordinates": lambda: (SVC(gamma=0.1).fit(IN_FEW, Y), IN_FEW, {}),
+    "regression": lambda: (SVR(gamma=0.1).fit(X, np.sin(X[:, 0])), X, {"tolerance": 0.01}),
+    "approximate": lambda: (SVC(gamma=0.05).fit(X, Y), X, {"mode": "approximate", "target_error": 0.5}),
+    "exact": lambda: (SVC(gamma=0.05).fit(X, CLASSES), X, {"mode": "exact"}),
+    "form": lambda: (SVC(kernel="poly", degree=2).fit(X, Y), X, {}),
+    "sigmoid": lambda: (SVC(kernel="sigmoid").fit(X, Y), X, {}),
+    "cosines": lambda: (make_pipeline(RBFSampler(random_state=0), LogisticRegression()).fit(X, Y), X, {}),
+    "targets": lambda: (MultiOutputRegressor(SVR(gamma=0.1)).fit(X, X[:, :2] ** 2), X, {}),
 }
 OF_BUILDING = ("mode", "tolerance", "labels", "max_bytes")
 
 
-@pytest.mark.parametrize(("source", "rows", "options"), SOURCES.values(), ids=SOURCES)
-def test_building_a_plan_again_gives_the_same_bytes(source: Any, rows: Any, options: dict[str, Any]) -> None:
+@cache
+def searched(name: str) -> tuple[Any, Any, dict[str, Any], Any]:
+    """Return a fitted source, rows, options, and the model compiled with them."""
+    source, rows, options = SOURCES[name]()
+    return source, rows, options, approxsvm.compile(source, rows, **options)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_building_a_plan_again_gives_the_same_bytes(name: str) -> None:
     """The search first tries other plans, with other centers and degrees."""
-    fast = approxsvm.compile(source, rows, **options)
+    source, rows, options, fast = searched(name)
     plan = Plan.from_json(fast.plan.to_json())
     kept = {name: value for name, value in options.items() if name in OF_BUILDING}
     again = approxsvm.compile(source, rows, plan=plan, **kept)
@@ -133,7 +146,7 @@ def test_building_a_plan_again_gives_the_same_bytes(source: Any, rows: Any, opti
 
 
 def test_engines_of_the_searches_above() -> None:
-    plans = {name: approxsvm.compile(source, rows, **options).plan for name, (source, rows, options) in SOURCES.items()}
+    plans = {name: searched(name)[3].plan for name in SOURCES}
     engines = {name: plan.engine for name, plan in plans.items()}
     assert engines["one center"] == engines["slices"] == engines["classes"] == "expansions"
     assert engines["in few coordinates"] == "subspaces"
@@ -146,8 +159,8 @@ def test_engines_of_the_searches_above() -> None:
 @pytest.mark.parametrize("name", ["one center", "slices", "in few coordinates", "winner's pairs", "targets"])
 def test_a_plan_suits_a_model_trained_again(name: str) -> None:
     """No search runs, and labels are the new source's."""
-    source, rows, options = SOURCES[name]
-    plan = approxsvm.compile(source, rows, **options).plan
+    source, rows, _, fast = searched(name)
+    plan = fast.plan
     some = np.arange(len(rows)) % 4 > 0
     target = X[:, :2] ** 2 if name == "targets" else DIGIT if name == "winner's pairs" else Y
     later = clone(source).fit(rows[some], target[some])
@@ -180,22 +193,22 @@ def test_a_plan_suits_a_model_trained_again(name: str) -> None:
     ],
 )
 def test_a_plan_that_does_not_fit(changes: dict[str, Any], options: dict[str, Any], message: str) -> None:
-    source, rows, _ = SOURCES["one center"]
+    source, rows, *_ = searched("one center")
     plan = replace(Plan("expansions", n_centers=1, degree=2, n_features=6, n_classes=2), **changes)
     with pytest.raises(InputError, match=message):
         approxsvm.compile(source, rows, plan=plan, **options)
 
 
 def test_sums_of_several_functions_are_not_expanded() -> None:
-    source, rows, _ = SOURCES["winner's pairs"]
+    source, rows, *_ = searched("winner's pairs")
     plan = Plan("subspaces", subspaces=(2,), basis=2, degree=2)
     with pytest.raises(InputError, match="degree is 2, but only the sums of a single function are expanded"):
         approxsvm.compile(source, rows, plan=plan)
 
 
 def test_plans_of_ensembles_fit_their_members() -> None:
-    source, rows, _ = SOURCES["targets"]
-    single = SOURCES["one center"]
+    source, rows, *_ = searched("targets")
+    single = searched("one center")
     exact = Plan("exact")
     for plan, message in (
         (exact, "members are for 0 models, but the ensemble has 2"),
@@ -213,15 +226,14 @@ def test_plans_of_ensembles_fit_their_members() -> None:
 
 
 def test_a_plan_written_by_hand() -> None:
-    source, rows, _ = SOURCES["one center"]
+    source, rows, *_ = searched("one center")
     fast = approxsvm.compile(source, rows, plan=Plan("expansions", n_centers=4, degree=3))
     assert (fast.artifact.n_centers, fast.artifact.header["degree"]) == (4, 3)
     np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
 
 
 def test_artifacts_contain_their_plan(tmp_path: Path) -> None:
-    source, rows, _ = SOURCES["one center"]
-    fast = approxsvm.compile(source, rows)
+    fast = searched("one center")[3]
     fast.save(tmp_path / "model.asvm")
     assert approxsvm.load(tmp_path / "model.asvm").plan == fast.plan
     assert approxsvm.Predictor(tmp_path / "model.asvm").plan == fast.plan
