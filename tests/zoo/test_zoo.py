@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of deprecated classes, and 
 
 
 SEED = 0
-_SHARE_OF_TABLES = 0.12  # except for each entry's first table; limits the time of the README's test command
+_SHARE_OF_TABLES = 0.08  # except for each entry's first table; limits the time of the README's test command
 
 
 @pytest.fixture(scope="session")
