@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ def kinds() -> str:
     """Compile and export one model of each kind, and return the table of results."""
     rows = []
     for name, fit in _models().items():
-        source, made = fit(), []
-        modes = [_tried(lambda mode: made.append(approxsvm.compile(source, mode=mode)), mode) for mode in _MODES]  # noqa: B023
+        source = fit()
+        made: list[Any] = []
+        modes = [_tried(partial(_compile, source, made), mode) for mode in _MODES]
         exports = [_best(_tried(export, one) for one in made) for export in (_onnx, _header)]
         rows.append((name, *modes, *exports))
     return table(("model", *(f'mode "{mode}"' for mode in _MODES), "ONNX", "C99 header"), rows)
@@ -158,6 +160,10 @@ def _best(tried: Iterable[str]) -> str:
             return one
         found.append(one)
     return found[min(1, len(found) - 1)]  # most exported models are "approximate"
+
+
+def _compile(source: Any, made: list[Any], mode: Any) -> None:
+    made.append(approxsvm.compile(source, mode=mode))
 
 
 def _onnx(compiled: Any) -> None:
