@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,9 @@ def kinds() -> str:
     rows = []
     for name, fit in _models().items():
         source = fit()
-        modes = [_tried(approxsvm.compile, source, mode=mode) for mode in _MODES]
-        made = [approxsvm.compile(source, mode=m) for m, found in zip(_MODES, modes, strict=True) if found == "yes"]
-        exports = [_best([_tried(export, one) for one in made]) for export in (_onnx, _header)]
+        made: list[Any] = []
+        modes = [_tried(partial(_compile, source, made), mode) for mode in _MODES]
+        exports = [_best(_tried(export, one) for one in made) for export in (_onnx, _header)]
         rows.append((name, *modes, *exports))
     return table(("model", *(f'mode "{mode}"' for mode in _MODES), "ONNX", "C99 header"), rows)
 
@@ -140,19 +141,29 @@ def _models() -> dict[str, Callable[[], Any]]:
     }
 
 
-def _tried(work: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+def _tried(work: Callable[[Any], Any], argument: Any) -> str:
     """Return "yes", or "no" with the reason."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            work(*arguments, **options)
+            work(argument)
         except approxsvm.ApproxSVMError as error:
             return f"no: {error}"
     return "yes"
 
 
-def _best(found: list[str]) -> str:
-    return "yes" if "yes" in found else found[min(1, len(found) - 1)]  # most exported models are "approximate"
+def _best(tried: Iterable[str]) -> str:
+    """Return the first "yes", after which no more is tried, or else a reason."""
+    found = []
+    for one in tried:
+        if one == "yes":
+            return one
+        found.append(one)
+    return found[min(1, len(found) - 1)]  # most exported models are "approximate"
+
+
+def _compile(source: Any, made: list[Any], mode: Any) -> None:
+    made.append(approxsvm.compile(source, mode=mode))
 
 
 def _onnx(compiled: Any) -> None:

@@ -466,9 +466,9 @@ def test_the_lines_of_the_documentation_for_fetchcontent(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("standard", ["c++17", "c++23"])
-def test_headers_are_strict(standard: str) -> None:
+def test_headers_are_strict() -> None:
+    """They compile as a later standard, too; test_embedding.py checks them as C++17."""
     strict = [*STRICT[:-2], "-Werror", "-fno-exceptions", "-fno-rtti", f"-I{approxsvm.get_include()}"]
     source = REPOSITORY / "cpp" / "examples" / "embed" / "main.cpp"
-    built([compiler("c++"), f"-std={standard}", *strict, "-fsyntax-only", source])
-    built([compiler("c++"), f"-std={standard}", *strict, "-fsyntax-only", "-x", "c++", HEADER])
+    built([compiler("c++"), "-std=c++23", *strict, "-fsyntax-only", source])
+    built([compiler("c++"), "-std=c++23", *strict, "-fsyntax-only", "-x", "c++", HEADER])
