@@ -11,8 +11,8 @@ includes the coefficients of its expansion up to degree 2, and up to degree 3 if
 the row; its products with 2 sqrt(n_centers) points; sums, or the expansion, in the first few coordinates, and further
 sums for undecided rows. In the exact engine, it includes an exponential per support vector and one product per feature
 of the support vector (or per nonzero, if there are few); with more than two classes, only the pairs of one winner
-count. The bytes are those of the row, read from the L3 cache, and those of coefficients and support vectors, read from
-the L2 cache once per 48 rows. Support vectors on a grid of few values are read once per row, in their stored form, and
+count. Bytes are counted for the row, read from the L3 cache, and for coefficients and support vectors, read from the
+L2 cache once per 48 rows. Support vectors on a grid of few values are read once per row, in their stored form, and
 have no exponentials.
 """
 

@@ -1,6 +1,6 @@
 // Prints the peak rates of one core, per second: float32 multiply-adds and exponentials (the library's exp), both on
 // registers; and bytes read with the widest loads from the L2 and L3 caches (256 KB and 8 MB, read repeatedly). Each
-// rate is that of the fastest of several short bursts, because other programs can only slow a burst down.
+// rate is measured in the fastest of several short bursts, because other programs can only slow a burst down.
 
 #include <chrono>
 #include <cstdio>

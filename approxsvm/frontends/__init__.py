@@ -74,7 +74,7 @@ def read_any(
 ) -> SingleModel | Ensemble:
     """Read any supported model, including the ensembles and linear models on features that `read_model` rejects.
 
-    Parameters and errors are those of `read_model`.
+    It takes the same parameters and raises the same errors as `read_model`.
 
     Returns
     -------

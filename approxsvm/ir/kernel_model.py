@@ -44,9 +44,9 @@ class KernelModel:
         The vectors x_i, grouped by class in the order of `labels` if there are more than two classes. The array is
         stored as a float64 ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
-        Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and those of
-        class j use row i. With at most two classes, there is one row; if each function uses all support vectors, there
-        is one row per function.
+        Layout of LIBSVM's `sv_coef`: for the pair (i, j), row j - 1 holds the coefficients of class i, and row i
+        holds the coefficients of class j. With at most two classes, there is one row; if each function uses all support
+        vectors, there is one row per function.
     intercept : array of shape (n_decisions,), or a number
         One value per pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or per class or target.
     gamma : float

@@ -18,7 +18,7 @@ class ColumnFinder {
     explicit ColumnFinder(const ModelView& model)
         : names_(model.feature_names), n_(model.n_raw_features), rest_(names_, n_) {}
 
-    // Returns the index of the column with this name, or n_raw_features if there is none.
+    // Returns the index of the column with this name, or n_raw_features if no column has it.
     std::size_t find(std::string_view name) {
         for (std::size_t tried = 0; tried < n_; ++tried) {
             if (next_ == n_) {

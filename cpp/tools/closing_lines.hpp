@@ -44,7 +44,7 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Returns the closing line. There is none for string labels, or for several labels or values per row, because these
+/// Returns the closing line; empty for string labels, and for several labels or values per row, because these
 /// cannot be compared with the numbers in a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;

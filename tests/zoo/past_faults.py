@@ -153,7 +153,7 @@ def _kind(words: str) -> str:
 
 
 def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
-    """Return the first fault that an entry shows only in the copy, or "" if there is none."""
+    """Return the first fault that an entry shows only in the copy, or "" if it shows no such fault."""
     code = "import sys; sys.path[:0] = ['tests', '.']; from zoo import past_faults; past_faults.report(*sys.argv[1:])"
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     errors = tree / "stderr"

@@ -215,7 +215,7 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
-    """Yield where the source's own numbers differ from those of the model read from it."""
+    """Yield faults: numbers from the source that differ from the numbers of the model read from it."""
     model, theirs = specimen.model, specimen.theirs(table)
     ours = oracle.answers(model, specimen.numbers(table))
     is_file = specimen.compiled_from is not specimen.source  # a file does not define the scores of several classes

@@ -737,7 +737,7 @@ _SHOWN = (
     "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
     "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
 )
-# Those of the steps that compute in float32 only if fitted on float32 rows.
+# The steps above that compute in float32 only if fitted on float32 rows.
 _NARROW = (
     "PCA", "TruncatedSVD", "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection",
     "FeatureAgglomeration", "StandardScaler",

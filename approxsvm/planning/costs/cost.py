@@ -154,7 +154,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine with several classes, via all pairs or only those of a speculated winner."""
+    """Cost of a row in the multiclass exact engine, which evaluates all pairs or only the speculated winner's."""
 
     products: Products
     n_features: int

@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the index of the first byte that is not part of a valid UTF-8 character, or n if there is none.
+// Returns the index of the first byte that is not part of a valid UTF-8 character, or n if all bytes are valid.
 inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     std::size_t i = 0;
     while (i < n) {

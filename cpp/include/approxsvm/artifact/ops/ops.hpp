@@ -18,7 +18,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <class... Kinds>
 struct OpList {
-    // Returns use(Kind{}) for the struct of a kind, or `otherwise` if there is none.
+    // Returns use(Kind{}) for the struct of a kind, or `otherwise` if the kind has no struct.
     template <class Result, class Use>
     static Result with(OpKind kind, Result otherwise, const Use& use) {
         (void)((kind == Kinds::kind && (otherwise = use(Kinds{}), true)) || ...);

@@ -264,7 +264,7 @@ class WinnerRow {
     }
 
     // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs, less
-    // progress than `progress`, and the most possible votes; n_labels if there is none.
+    // progress than `progress`, and the most possible votes; n_labels if no class remains.
     std::size_t next_in(Progress progress) const {
         const std::size_t leader = this->leader();
         std::size_t best = n_;
